@@ -1,10 +1,10 @@
 """The laboratory over foltr: data sets, simulated users, studies; never imported by the device but for `--simulate`.
 
-What a notebook or a file of one's own uses of it:
+What a notebook or a file of your own uses of it:
 
     run, Results                   a study by its preset, and its rows as columns
     presets, load_fold, select     the presets by name; a fold of a data set; some of its queries
-    StepMethod, AttackSettings, RuleSettings, PartitionSettings, ClickModel, Users       what one's own is made from
+    StepMethod, AttackSettings, RuleSettings, PartitionSettings, ClickModel, Users       what your own is made from
     PresetError                    what a setting that does not fit raises
 
 docs/simulation.md has an example of each. All else may change.
@@ -38,7 +38,7 @@ _HOMES = {
     "run": "simulation.from_python:run",
     "select": "simulation.data.queries:select",
 }
-"""where each is; loaded once it is asked for, since the command line imports this before it says how many threads"""
+"""where each is; loaded when first asked for: the command line imports this before it says how many threads"""
 
 __all__ = [*_HOMES]
 

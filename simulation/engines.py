@@ -150,7 +150,7 @@ class _Worker:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """What begins here never hears Ctrl-C, which reaches the whole group: the parent decides, and hears it later."""
+    """What begins here never gets Ctrl-C, which reaches the whole group: the parent decides, and gets it later."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

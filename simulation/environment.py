@@ -137,7 +137,7 @@ def read_environments(folder: Path) -> list[Environment]:
 
 
 def check_alike(entries: Iterable[Environment], data: Mapping[str, str], folder: Path) -> None:
-    """SimulationError names what is another than at an earlier start: rows of one run are of one build and one data."""
+    """SimulationError names what differs from an earlier start: rows of one run are of one build and the same data."""
     for entry in entries:
         if other := difference(entry.build, build()):
             raise SimulationError(f"cannot go on in {folder}: it was begun with {other}; begin anew with another --out")

@@ -1,8 +1,8 @@
 """A study from its preset to its results: cells are made, checked, run by an engine, and written down as they go.
 
-Only the same study may go on in the folder of a run that was interrupted. What is refused is refused before anything
-runs, once: settings that cannot be, and data that do not fit them. A cell would find all of it out by itself, after
-compiling, and every cell again.
+Only the same study may go on in the folder of a run that was interrupted. Whatever is refused is refused once, before
+anything runs: impossible settings, and data that do not fit them. A cell would find all of this out by itself, but only
+after compiling, and so would every other cell.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def stored_preset(folder: Path) -> Preset:
 
 
 def check_same(folder: Path, preset: Preset) -> None:
-    """SimulationError names a key in which the preset is not the folder's; what only people read may differ."""
+    """SimulationError names a key in which the preset differs from the folder's; what only people read may differ."""
     stored, now = (dict(flat(preset_tables(p))) for p in (stored_preset(folder), preset))
     for key in sorted(key for key in {*stored, *now} if not key.startswith(FOR_PEOPLE)):
         if stored.get(key) != now.get(key):
@@ -86,9 +86,9 @@ class Experiment(msgspec.Struct, frozen=True):
     finished: frozenset[str]
     """cells of an earlier run that need not run again"""
     digests: Mapping[str, str]
-    """of the data, as simulation.data.datasets has them, and of what strangers bring"""
+    """of the data, as simulation.data.datasets has them, and of files and packages that add something"""
     impostor: str
-    """what the data are instead of those of their name; "" where they are these"""
+    """what the data are, if not what their name says; "" if they are"""
     held: BinaryIO
     """keeps other processes from the folder"""
 
@@ -223,8 +223,8 @@ def check_clients(cell: Cell, fold: Fold) -> None:
 def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[], None]) -> tuple[dict[str, str], str]:
     """Read every fold that is needed and let all clients take their shares of it; the digests of what was read.
 
-    And what some of it is instead of what its name says, as simulation.data.datasets.impostor has it.
-    `reading` is called before each fold. FoltrError names the file and line, or the key, that does not fit.
+    Also what some of it is, if not what its name says, as simulation.data.datasets.impostor has it. `reading` is called
+    before each fold. FoltrError names the file and line, or the key, that does not fit.
     """
     digests: dict[str, str] = {}
     other = ""
@@ -252,7 +252,7 @@ def _grouped(cells: Sequence[Cell], key: Callable[[Cell], object]) -> list[list[
 
 
 def _who_takes_part(cell: Cell) -> object:
-    """All that decides the clients of a cell on its fold; the seed where they share out the queries by lot."""
+    """All that decides the clients of a cell on its fold; the seed only where queries are shared out by lot."""
     federation = cell.preset.federation
     seed = cell.seed if federation.partition or cell.preset.data.evaluate_clients_on else None
     who = (federation.clients, federation.local, federation.partition, federation.attack, federation.malicious)

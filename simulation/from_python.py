@@ -98,7 +98,7 @@ def run(
     changes  dotted keys and their values, `{"federation.rounds": 100}`; a list is tried value by value, as by `--set`,
              and so is an array
     data     the folder of data sets; else where the command looks
-    with_    files of one's own, and packages that bring something (`simulation.extensions`)
+    with_    files of your own, and packages that bring something (`simulation.extensions`)
     folder   where the run is kept, a new one; None keeps nothing
     jobs     cells at a time; above 1 the calling script must guard its `__main__`, as multiprocessing wants it
     """

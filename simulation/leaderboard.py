@@ -1,11 +1,11 @@
-"""The leaderboard: every method and rule against every trial, and the row of what a stranger submits beside them.
+"""The leaderboard: every method and rule against every trial, with the row of a submission beside them.
 
     foltr-search --simulate --submit my_method.py
 
 An entry is a method, or FPDGD with a rule of the server or its guard; a trial is a way to make learning harder. Each
-pair is three cells (seeds) of fold 1, all small and all alike, so that the board compares and says little of levels.
-What no cell can be (an attack on weights where none are sent) stays empty. Rows that were made on the same bytes are
-shipped in `leaderboard.csv`, and are not run again; `python -m simulation.leaderboard DATASET` makes them anew.
+pair is three cells (seeds) of fold 1, all small and all alike, so that the board compares and says little of levels. A
+pair that is impossible (an attack on weights where none are sent) stays empty. Rows that were made on the same bytes
+are shipped in `leaderboard.csv`, and are not run again; `python -m simulation.leaderboard DATASET` makes them anew.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ RULE_SETTINGS = {"n_malicious": MALICIOUS, "radius": 0.1, "then": {"rule": "medi
 """of the rules that want them"""
 
 METHOD_SETTINGS: dict[str, Changes] = {"coltr": {"method.n_candidates": 49}}
-"""where a method's own take longer than all others together"""
+"""where a method's own defaults take longer than all others together"""
 
 
 class Score(NamedTuple):
@@ -96,7 +96,7 @@ class Score(NamedTuple):
 
 
 Board = dict[str, dict[str, Score]]
-"""by entry and trial; what cannot be is not there"""
+"""by entry and trial; impossible pairs are missing"""
 
 
 def with_rule(name: str) -> Changes:
@@ -151,7 +151,7 @@ def run(
     dataset: str, rows: Mapping[str, Changes], trials: Mapping[str, Mapping[str, Changes]], board: Board, *,
     root: Path | None, jobs: int | None, with_: Sequence[str] = (),
 ) -> tuple[Board, bool]:  # fmt: skip
-    """The board, with every pair that it has not, and whether a cell failed; pairs that cannot be are left out."""
+    """The board with every pair that it lacked, and whether a cell failed; impossible pairs are left out."""
     pairs = {
         (entry, trial): {**ahead, **changes}
         for group in trials.values()
@@ -176,7 +176,7 @@ def run(
 def cells_of(
     dataset: str, pair: tuple[str, str], changes: Changes, root: Path | None, with_: Sequence[str]
 ) -> list[Cell]:
-    """The seeds of an entry in a trial; FoltrError where it cannot be."""
+    """The seeds of an entry in a trial; FoltrError where that is impossible."""
     data = {**BASE["data"], "dataset": dataset}
     tables = assign({**BASE, "data": data, "with": absolute(with_, Path())}, dict(changes))
     cells = expand(decode_preset(tables, source="leaderboard"), folds_of=lambda dataset: (1,))
@@ -186,7 +186,7 @@ def cells_of(
 
 
 def values_of(cells: Sequence[Cell], root: Path | None, jobs: int | None) -> dict[str, float]:
-    """Offline nDCG at the end, by cell; what fails is said."""
+    """Offline nDCG at the end, by cell; failures are reported."""
     jobs, values = jobs or cores(), dict[str, float]()
     engine: Engine = make_engine("local", jobs)
     titles = {cell.id: cell.id for cell in cells}

@@ -101,11 +101,10 @@ class Intents(PartitionSettings, frozen=True, tag="intents"):
 class Grades(PartitionSettings, frozen=True, tag="grades"):
     """By grade, and a part of the queries to everybody.
 
-    Label distribution, Type 2 of thesis Section 4.4: a client holds documents of some grades alone ("#R" of them).
+    Label distribution, Type 2 of thesis Section 4.4: a client holds only documents of some grades ("#R" of them).
 
     The combinations of `each` grades go to the clients in turn; a client's queries are those of which a document is
-    left. How the documents of a grade are divided among the clients that hold it, the thesis and its code say
-    differently:
+    left. The thesis and its code differ in how the documents of a grade are divided among the clients that hold it:
 
         pairs     at random and equally, without overlap (the thesis)
         overlap   all of them to every such client (the code as it is published)
@@ -174,12 +173,12 @@ class Grades(PartitionSettings, frozen=True, tag="grades"):
 class RelevancyReset(PartitionSettings, frozen=True, tag="relevancy-reset"):
     """At random, each query to one client; turned over for the last `clients`.
 
-    Queries dealt out, those of some clients with labels turned over: what they teach can be told from all else.
+    Queries dealt out, those of some clients with labels turned over: what they teach can be told from the rest.
 
-    The relevancy reset of the study of 2025 (Tao et al., SIGIR), after its published program: the documents of a
-    query, in the order of their grades, get new ones, the best the lowest. With three grades the first fifth gets
-    0, what follows up to the half 1, the rest 2; with others each grade gets as many, the last what is left. There
-    it is done to the half of these clients' queries on which the untrained ranker has the higher loss, but that
+    The relevancy reset of the study of 2025 (Tao et al., SIGIR), after its published program: the documents of a query,
+    in the order of their grades, get new ones, the best the lowest. With three grades the first fifth gets 0, what
+    follows up to the half 1, the rest 2; with more or fewer, each grade gets equally many, the last what is left. The
+    program does so to the half of these clients' queries on which the untrained ranker has the higher loss, but that
     loss is near ln 10 for all; here all queries are reset. A ranker that has forgotten these clients ranks their
     queries badly by their labels.
     """

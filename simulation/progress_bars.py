@@ -1,7 +1,7 @@
 """How far a run is: bars on a terminal, one line for each finished cell elsewhere.
 
-The time left is counted in seconds of work: what the cells so far took, without what went into compiling (which happens
-once), for each cell's worth of rounds; times the cells' worth that is left; over the cells that run side by side.
+The time left is counted in seconds of work: what a cell's worth of rounds took so far, without compiling (which happens
+once), times the cells' worth that is left, divided by the number of cells that run side by side.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class RunProgress:
             self._bars.stop()
 
     def tell(self, event: Event) -> None:
-        """What happened to a cell, but for how far it is."""
+        """What happened to a cell, except how far it is."""
         if isinstance(event, Started):
             self.begin(event.cell)
         elif isinstance(event, Compiled):

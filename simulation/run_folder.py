@@ -38,7 +38,7 @@ DISCOUNT = 0.9995
 """gamma of the cumulative online nDCG (thesis Eq. 2.1): what each round counts less than the one before it"""
 
 WORST_ROUNDS = 500
-"""for so long what attackers do to those who search counts by itself, however the last ranker came out"""
+"""over so many rounds, harm to those who search counts by itself, however good the last ranker is"""
 
 CURVE_KEY = "alpha"
 """rows with this setting are points of a curve over it: they stand in no table, and in no learning curve"""
@@ -46,7 +46,7 @@ CURVE_KEY = "alpha"
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 
 replace_file = partial(replace_durably, mode=0o666)
-"""puts a file in place in one step, for those to read whom the user lets read new files"""
+"""puts a file in place in one step, readable by those whom the user lets read new files"""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     worst_ndcg: float | None = None
     """the lowest mean, over WORST_ROUNDS rounds in a row so far, of the round's online nDCG; None in fewer rounds"""
     guard_alert: float | None = None
-    """share of the rounds since the row before that the server's guard joined otherwise than in peace"""
+    """share of the rounds since the row before in which the server's guard joined otherwise than in peace"""
     suspected_malicious: float | None = None
     """mean share of the malicious clients whom it suspected in one of those rounds"""
     suspected_honest: float | None = None

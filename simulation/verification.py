@@ -65,7 +65,7 @@ class ShippedCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_digest(rows: Sequence[Row]) -> str:
-    """BLAKE2b with 20 bytes of all that rows say but for their seconds; fields that are empty count for nothing."""
+    """BLAKE2b with 20 bytes of all that rows say except their seconds; empty fields are left out."""
     digest = hashlib.blake2b(digest_size=20)
     from_file = msgspec.json.decode(msgspec.json.encode(rows), type=list[Row])  # where 3 queries are 3.0
     for row in from_file:
@@ -94,7 +94,7 @@ class CellClaim(msgspec.Struct, frozen=True):
         return f"other data: {other}" if other else ""
 
     def contradicted(self, root: Path | None) -> str:
-        """What comes out otherwise when the cell is run again; "" where every byte is the same."""
+        """What comes out differently when the cell is run again; "" where every byte is the same."""
         events = list(InProcess().run([self.cell], partial(cell_events, root=root)))
         failed = [event.message for event in events if isinstance(event, CellFailed)]
         rows = [event.row for event in events if isinstance(event, Reported)]

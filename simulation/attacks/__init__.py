@@ -1,4 +1,4 @@
-"""What every attack is: settings, and what it makes of a round that is about to be joined.
+"""What every attack is: its settings, and what it makes of a round that is about to be joined.
 
 An attack stands between what clients learned and what the server joins (thesis Section 5.2): the malicious clients, who
 know of each other, first learn honestly, then send something else. How much more they know is a setting of the attack.
@@ -54,7 +54,7 @@ class AttackSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """the click model of malicious clients, where the attack is on their data; "": that of everybody"""
 
     def check(self, n_clients: int, n_malicious: int) -> None:
-        """ValueRangeError where so many of so many clients cannot do it."""
+        """ValueRangeError where `n_malicious` of `n_clients` clients cannot carry it out."""
 
     def send(self, scene: AttackedRound) -> FloatMatrix | None:
         """The weights that the malicious clients send `[n_malicious, n_sent]`; None: what they learned."""

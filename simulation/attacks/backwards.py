@@ -1,4 +1,4 @@
-"""Updates that go backwards, as far as they like or as clients who test a ranker still take over.
+"""Updates that go backwards: as far as they like, or as far as clients who test a ranker still adopt it.
 
 Opposed: the poisoned leaver of unlearning studies (thesis Section 6.2). Flip: the opposite of one's own (the attack of
 RankGuard, arXiv 2606.12246). IPM, inner product manipulation: the mean update of the honest, backwards (Xie, Koyejo and
@@ -51,7 +51,7 @@ class InnerProductManipulation(AttackSettings, frozen=True, tag="ipm"):
     """start - scale * mean of the honest updates, the same from all."""
 
     scale: float = 0.5
-    """below 1 rules that compare distances hardly see it; above, the mean of all goes backwards the sooner"""
+    """below 1, rules that compare distances hardly see it; above, fewer attackers turn the mean of all backwards"""
 
     def send(self, scene: AttackedRound) -> FloatMatrix:
         """The attackers know what the honest send."""
@@ -77,12 +77,12 @@ HALVINGS = 8
 class Adaptive(AttackSettings, frozen=True, tag="adaptive"):
     """mean - lambda * (mean - start) of the honest, lambda halved until enough of the honest accept it.
 
-    RankGuard has an adaptive attack; how it is made could not be read. This one is our own and knows everything: what
+    RankGuard has an adaptive attack; we could not read how it is made. This one is our own and knows everything: what
     the honest learned, and whether each of them would accept a ranker.
     """
 
     first: float = 4.0
-    """the lambda that is tried first; from 1 on the ranker is no better than the last one, from 2 on it is reversed"""
+    """the first lambda to try; from 1 on the ranker is no better than the last one, from 2 on it is reversed"""
     share: float = 0.5
     """of the honest clients who must accept"""
 

@@ -1,6 +1,6 @@
 """Fang's attacks, each fitted to what a rule takes in (Fang et al., USENIX Security 2020; thesis Section 5.2.3).
 
-On Krum and Multi-Krum: as far against the others as Krum still chooses it (thesis Section 5.2.3).
+On Krum and Multi-Krum: as far against the others as Krum still chooses the row (thesis Section 5.2.3).
 
     theta_mal = theta_t + lambda s,     s = - sign(mean - theta_t),     sign(0) = 0
 
@@ -13,10 +13,10 @@ parameters, q = n - m - 2 neighbours and c = m copies of the crafted row:
     lambda_0 = min_i sum_{q nearest benign l} ||x_i - x_l|| / ((q - c + 1) sqrt(d)) + max_i ||x_i - theta_t|| / sqrt(d)
 
 Knowing only the attackers' updates, one plays Krum among them: the m rows are the benign ones, and c = 1, 2, ... copies
-join until one is chosen, which leaves (m + c) - c - 2 neighbours. Where that is less than one, and where q - c + 1 is,
-we take 1. The paper does not say what becomes of these two; a row is chosen if no benign one scores as low, as the
-authors' program has it. That program begins at lambda = 1, takes the sign of Krum's choice in place of the mean, and
-sets the copies apart by a little noise.
+join until one is chosen, which leaves (m + c) - c - 2 neighbours. Where that or q - c + 1 is less than one, we take 1;
+the paper does not say what to do then. A row is chosen if no benign one scores as low, as in the authors' program. That
+program begins at lambda = 1, takes the sign of Krum's choice in place of the mean, and sets the copies apart by a
+little noise.
 
 On trimmed mean and median: beyond the benign extreme, on the wrong side (thesis Section 5.2.3).
 
@@ -54,7 +54,7 @@ class FangKrum(AttackSettings, frozen=True, tag="fang-krum"):
 
     knowledge: Knowledge = "full"
     distance: Distance = "euclidean"
-    """of the Krum that the attackers expect; they expect it to withstand as many as they are"""
+    """of the Krum that the attackers expect, which they take to withstand as many as they are"""
 
     def check(self, n_clients: int, n_malicious: int) -> None:
         """ValueRangeError where Krum would have no neighbours."""

@@ -1,4 +1,4 @@
-"""Little Is Enough: colluders step aside by less than honest clients differ (Baruch et al., NeurIPS 2019).
+"""Little Is Enough: colluders deviate by less than honest clients differ (Baruch et al., NeurIPS 2019).
 
     theta_mal = mean - z sd        of what the malicious clients learned, for each parameter (thesis Section 5.2.3)
 
@@ -10,8 +10,8 @@ majority with them:
     z = Phi^-1((n - s) / n)                "share": a variant in circulation, over all
 
 By the first z is -.14, 0, .18, .43 for one to four of ten clients: two send the plain mean. Most published programs
-take a number instead. Which of them the thesis means, and whether its standard deviation divides by m or m - 1, is not
-said; Baruch et al. divide by m. One attacker alone has none and sends its own update.
+take a fixed number instead. The thesis does not say which it means, nor whether its standard deviation divides by m or
+m - 1; Baruch et al. divide by m. One attacker alone has none and sends its own update.
 """
 
 from __future__ import annotations

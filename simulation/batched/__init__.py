@@ -5,8 +5,8 @@ step; long sums and elementary functions are written out (simulation.batched.sim
 
 Numba notices a change in a function's own file alone. These kernels call one another across files, so what is compiled
 is kept in a folder named after the content of all of them: an edit or an update never runs on old machine code. And it
-numbers what it keeps of a function from an index that two processes may read at once, before either has written: then
-one's numbers would run the other's code, wrong where the types are as wide. Here no two files have one name. What
+numbers what it keeps of a function by an index that two processes may read at once, before either has written: one's
+number would then run the other's code, wrongly where types are equally wide. Here no two files share a name. What
 cannot be kept or read, as on a full disk, in a folder of another user or after a power cut, is compiled again.
 """
 
@@ -82,8 +82,8 @@ def compiled(**options: object) -> Callable[[Callable[..., Any]], Any]:
 def kernel(*, inlined: bool = False) -> Callable[[Callable[..., Any]], Any]:
     """A function on arrays that it is given and does not keep: it makes none, and counts no references to them.
 
-    Counting them is an atomic addition for each array that a line names, and was two fifths of all the time of a page.
-    One that returns an array is for other kernels alone: whoever counts would give back a reference too many.
+    Counting them is an atomic addition for each array that a line names, and took two fifths of the time of a page. One
+    that returns an array is only for other kernels: a caller that counts would release one reference too many.
     `inlined` becomes part of every caller, which saves handing over seven words for each array.
     """
     return compiled(error_model="numpy", forceinline=inlined, _nrt=False)

@@ -1,6 +1,6 @@
 """Malicious clients' messages, compiled: simulation.attacks for loops over rounds, from the same attackers' stream.
 
-Means and extremes are taken in the order of the rows, as numpy takes them, since an attack turns on the sign of a mean.
+Means and extremes are taken in the order of the rows, as numpy does, since an attack depends on the sign of a mean.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Rounds of FedIPS: each user comes back to its queries until it has clicked enough; by the four verbs, and compiled.
 
 The paper (Section 4) has every user issue 5 queries per round and click m = 10 documents in it, without saying how the
-clicks come about. We read: a round's queries are drawn at its start, uniformly with replacement, and their pages are
-visited in turn, again and again, until there are m clicks. The page with the m-th click is read to its end, so a round
-may have a few more: stopping inside a page would favour its top. After MAX_SWEEPS visits of each page the round ends
-anyway; only pages of nothing relevant read by a user with a strong bias come near that.
+clicks come about. Our reading: a round's queries are drawn at its start, uniformly with replacement, and their pages
+are visited in turn, again and again, until there are m clicks. The page with the m-th click is read to its end, so a
+round may have a few more: stopping inside a page would favour its top. After MAX_SWEEPS visits of each page the round
+ends anyway; only pages without anything relevant, read by a user with a strong bias, come near that.
 
-Compiled clients are simulated one after another and leave nothing behind but their part of the sums, so a round needs
-memory for the data and the random streams alone, and adds up in the same order every time. Pages are those of a fixed
-ranker: a client's visits can be played to the end before anything is learned from them.
+Compiled clients are simulated one after another and leave behind only their part of the sums, so a round needs memory
+only for the data and the random streams, and adds up in the same order every time. Pages are those of a fixed ranker: a
+client's visits can be played to the end before anything is learned from them.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Features of 32 bits are scored in 32 bits; theta stays in 64. Features of 64 bit
 the order in which products are added.
 
 Where everything between two rounds is compiled too (`between_rounds`: which of foltr's noise, attacks and rules have a
-compiled twin), many go by in one call, so that what it costs to enter compiled code is paid once for all of them; else
-the clients' pages are compiled, and foltr's own functions add noise and join.
+compiled twin), many run in one call, so that the cost of entering compiled code is paid once for all of them; else the
+clients' pages are compiled, and foltr's own functions add noise and join.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _desk(method: FPDGD, pages: Pages, local: Int64Vector) -> tuple[Any, ...]:
 
 
 def _stopped(method: FPDGD, desk: tuple[Any, ...]) -> ValueRangeError:
-    """Why pages did not go on."""
+    """Why the pages stopped."""
     own = desk[-1]
     if own is None or not np.isnan(own.numbers[0]):
         return ValueRangeError(TOO_FAR)
@@ -310,7 +310,7 @@ def close(noise, attack, rule, theta, thetas, ended, streams):  # type: ignore[n
 
 @kernel()
 def release(noise, thetas, devices):  # type: ignore[no-untyped-def]
-    """What leaves the devices in the place of what they learned; they have held it within the mechanism's bound."""
+    """What leaves the devices in place of what they learned, which they have held within the mechanism's bound."""
     if noise.n_shares > 0:
         for client in range(len(thetas)):
             add_noise(noise, thetas[client], devices[client])

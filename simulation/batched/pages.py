@@ -49,7 +49,7 @@ class Pages(NamedTuple):
     ranges: Int64Matrix
     """[n_clients, 2] the first of the queries that a client asks, and the one after its last"""
     longest: int
-    """documents of the query that has most"""
+    """documents of the query that has the most"""
 
 
 @lru_cache(maxsize=8)

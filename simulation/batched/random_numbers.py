@@ -7,8 +7,8 @@ The numbers are those of SFC64, the generator of the simulated streams:
 (Chris Doty-Humphrey, PractRand). A state is a row `[4]` of uint64 in numpy's order a, b, c, w, advanced in place.
 
 Rankings are those of foltr.ranking.plackett_luce.draw. A rank is found by counting the running sums of the weights that
-its number does not exceed: the same few vector operations wherever it lies, and no branch to be guessed wrong. What a
-placed document weighed is taken off the running sums behind it, and they are added up anew before that can cost digits.
+its number does not exceed: the same few vector operations wherever it lies, and no branch to mispredict. The weight of
+a placed document is taken off the running sums behind it, which are added up anew before that can cost digits.
 
 Noise is that of the published FPDGD, foltr.privacy.noise.gamma_shares. numpy draws Gamma(1/n) for n > 1 clients by
 rejection (Ahrens and Dieter 1974, algorithm GS). From u uniform and v exponential, u^n stands where it is at most v,
@@ -35,7 +35,7 @@ _UNIT = 2.0**-53
 
 @compiled()
 def seed_compiled(seed):  # type: ignore[no-untyped-def]
-    """Begin anew with what compiled code draws from numpy's one common generator, as a step of one's own may."""
+    """Seed what compiled code draws from numpy's one common generator, as a step of your own may."""
     np.random.seed(seed)
 
 

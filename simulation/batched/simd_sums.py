@@ -4,7 +4,7 @@
     then     lanes 0-7 and 8-15 are added, the next 8 products where so many are left, then halves again: 4, 2, 1
 
 A compiler that may add in any order takes vectors as wide as the processor's, and so other last digits on each; one
-that may not takes no vectors at all, and four times as long. So the vectors are written out. A processor with narrower
+that may not uses none at all, and takes four times as long. So the vectors are written out. A processor with narrower
 ones splits them, which changes no digit, because nothing here may be reordered or multiplied and added in one step.
 """
 

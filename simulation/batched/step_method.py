@@ -40,7 +40,7 @@ SIGNATURE = types.void(_VECTOR, types.float64[:, ::1], types.boolean[::1], _VECT
 
 
 _compiled: dict[Any, tuple[Step, Any]] = {}
-"""by the code of a step and its file's name, which are the same however often the file is loaded"""
+"""by a step's code and its file's name, which stay the same however often the file is loaded"""
 
 
 def compiled(step: Step) -> tuple[Step, Any]:

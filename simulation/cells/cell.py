@@ -1,7 +1,7 @@
 """A cell is one run of a study: one value for every swept key, one fold, one seed.
 
 The random streams of a cell depend on its seed and fold alone. Cells that differ only in their settings meet the same
-queries with the same luck as far as their methods draw alike (common random numbers), so they may be compared in pairs.
+queries with the same luck as far as their methods draw alike (common random numbers), so they can be compared in pairs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Assignment = dict[str, Any]
 """values by dotted key"""
 
 TOGETHER = "together"
-"""inside [sweep]: groups of keys whose values go hand in hand, first with first"""
+"""inside [sweep]: groups of keys whose values go together, first with first"""
 
 
 LEARN_FROM_LABELS = {"least-squares": False, "ranksvm": False, "lambdarank": True, "lambdamart": True}
@@ -40,12 +40,12 @@ class MethodChoice(msgspec.Struct, frozen=True, kw_only=True):
     hidden: Count = 64
     """hidden units of the neural ranker"""
     label: str = ""
-    """how tables and plots call it, where the name alone would not tell"""
+    """what tables and plots call it where the name alone would not tell"""
     settings: dict[str, Any] = {}
 
     @property
     def learns_from_labels(self) -> bool:
-        """Whether it is one of these rankers and no online method."""
+        """Whether it is one of these rankers rather than an online method."""
         return self.name in LEARN_FROM_LABELS
 
     @property

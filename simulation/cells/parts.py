@@ -98,7 +98,7 @@ CENTRALISED = ("pdgd",)
 
 
 def sends_weights(name: str) -> bool:
-    """Whether the clients of a method send weights, which is what attacks replace, as those of FPDGD do."""
+    """Whether the clients of a method send weights, as FPDGD's do: these are what attacks replace."""
     kind = METHODS.get(name)
     return isinstance(kind, type) and issubclass(kind, FPDGD) and name not in CENTRALISED
 
@@ -136,7 +136,7 @@ def size(cell: Cell) -> tuple[int, int | tuple[int, ...]]:
 
 
 def attack_of(cell: Cell) -> AttackSettings | None:
-    """What malicious clients do; PresetError where it is not said, or for more attackers than clients."""
+    """What malicious clients do; PresetError where none is named, or for more attackers than clients."""
     federation = cell.preset.federation
     if federation.malicious > federation.clients:
         raise PresetError(
@@ -191,7 +191,7 @@ def shares_of(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) 
 
 
 def click_models_of(cell: Cell) -> list[str | ClickModel]:
-    """How the users of a cell click, by name or as a record; PresetError for what there is not."""
+    """How the users of a cell click, by name or as a record; PresetError for a name that does not exist."""
     given = cell.preset.users.clicks
     return [_click_model(choice) for choice in ([given] if isinstance(given, str | dict) else given)]
 
@@ -267,7 +267,7 @@ def n_leavers(cell: Cell) -> int:
 
 
 def rounds_together(cell: Cell) -> range:
-    """The rounds that they take part in, counted from 1."""
+    """The rounds in which they take part, counted from 1."""
     return range(cell.preset.federation.forgotten_from, cell.preset.federation.rounds + 1)
 
 

@@ -36,14 +36,14 @@ from simulation.errors import PresetError
 from simulation.run_folder import METRICS
 
 PUBLICATIONS = (Path(__file__).parents[2] / "publications", Path(__file__).parents[1] / "presets")
-"""beside the package, in a checkout as where it is installed; and in it"""
+"""beside the package, in a checkout and when installed; and inside it"""
 VARIATIONS, ALIKE = "variations", "alike"
 
 
 def load_tables(name: str) -> dict[str, Any]:
     """The tables of a preset by name (`quick/fpdgd`) or by the path of a TOML file; PresetError when there is none.
 
-    Where it is `like` another one, those of that one with its own keys in place, table by table.
+    If it is `like` another preset, that one's tables with its own keys in place, table by table.
     """
     tables, seen = _read_tables(name), [name]
     while "like" in tables:
@@ -170,7 +170,7 @@ Overrides = dict[str, list[Any]]
 
 REPETITION = ("seeds", "with", "federation.evaluate_every", "merging.split.feature")
 """keys that change how often and how closely one looks, not what is looked at; the last is a fact about the files.
-Folds are not among them: they differ more from each other than methods do, so a mean of five is not one of two"""
+Folds are not among them: they differ more than methods do, so a mean of five does not stand for one of two"""
 
 
 NUMBERS = ("seeds", "data.folds")
@@ -178,10 +178,10 @@ NUMBERS = ("seeds", "data.folds")
 
 
 def overridden(tables: Mapping[str, Any], overrides: Overrides) -> dict[str, Any]:
-    """A copy of a preset's tables with the options in place; what an option names is swept no longer by the preset.
+    """A copy of a preset's tables with the options in place; the preset no longer sweeps what an option names.
 
-    Another method begins with its own defaults. When the study is another one than the preset's, [expect] is left
-    out: the paper's numbers are not about it.
+    Another method begins with its own defaults. If the study differs from the preset's, [expect] is left out: the
+    paper's numbers are not about it.
     """
     changed = copy.deepcopy(dict(tables))
     sweep = dict(flat(changed.get("sweep", {}), keep=(TOGETHER,)))
@@ -302,7 +302,7 @@ def stand_in(data: Data) -> str:
 
 
 def real_data(data: Data) -> str:
-    """How the set that was asked for is given; "" where nothing stands in."""
+    """How the set that was asked for is to be had; "" where nothing stands in."""
     if not data.in_place_of:
         return ""
     info = DATASETS[data.in_place_of]

@@ -1,4 +1,4 @@
-"""Rows of results of one cell: what its ranker is worth after a round, and what its users saw since the last row."""
+"""Rows of results of one cell: how good its ranker is after a round, and what its users saw since the last row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from simulation.rounds.federation import Population, Shown, Sightings
 from simulation.run_folder import DISCOUNT, WORST_ROUNDS, Row, Setting
 
 WORKED_OUT = ("epsilon", "auc_proven", "mu")
-"""metrics that the C library's functions are in: told to ten digits, which are the same with every library"""
+"""metrics computed with the C library's functions: given to ten digits, which are the same with every library"""
 
 
 class Tally(Struct):
@@ -48,7 +48,7 @@ class Tally(Struct):
             self.worst_ndcg = last if self.worst_ndcg is None else min(last, self.worst_ndcg)
 
     def since_last_row(self) -> dict[str, float]:
-        """The means since this was last asked, by their names in a row; {} when nobody saw anything."""
+        """The means since the last call, by their names in a row; {} when nobody saw anything."""
         shown, self._shown = self._shown, Shown()
         seen = {"online_ndcg": shown.ndcg, "online_mrr": shown.reciprocal_rank, "online_max_rr": shown.max_rr}
         return {name: value / shown.interactions for name, value in seen.items()} if shown.interactions else {}

@@ -56,7 +56,7 @@ class Circumstances(msgspec.Struct, frozen=True):
     """digests by file, as simulation.data.datasets.fold_digests has them"""
 
     def check(self, cell: Cell, fold: Fold, root: Path | None) -> None:
-        """SimulationError names what is another here, where rows would be others."""
+        """SimulationError names what differs here, if rows would differ by it."""
         other = difference(self.build, build())
         if not other and self.data:
             here = fold_digests(cell.preset.data.dataset, fold, root)
@@ -68,7 +68,7 @@ class Circumstances(msgspec.Struct, frozen=True):
 def cell_events(cell: Cell, *, root: Path | None, alike: Circumstances | None = None) -> Iterator[Event]:
     """Everything that happens to one cell; an error ends it with Failed and nothing is raised.
 
-    It is one where build or data are not as in `alike`.
+    It is an error if build or data are not as in `alike`.
     """
     yield Started(cell.id)
     started = time.perf_counter()
@@ -87,7 +87,7 @@ def cell_events(cell: Cell, *, root: Path | None, alike: Circumstances | None = 
 
 @contextmanager
 def brought_along(cell: Cell) -> Iterator[None]:
-    """What strangers bring to a cell knows of no other cell, and draws what the cell's seed says, whoever it asks.
+    """What a file brings to a cell knows of no other cell, and draws as the cell's seed says, from whatever generator.
 
     Afterwards the random numbers of numpy and Python are where they were.
     """
@@ -296,7 +296,7 @@ class Trial(msgspec.Struct, frozen=True):
         )
 
     def _told(self, learning: Generator[int, None, _T]) -> Generator[Event, None, _T]:
-        """Say now and then how far learning is; what it returns."""
+        """Report now and then how far learning is; returns what it returns."""
         told = time.monotonic()
         while True:
             try:

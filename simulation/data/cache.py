@@ -2,7 +2,7 @@
 
 A binary is named by the BLAKE2b hash of its source, so a moved or copied source finds it, and a changed one does not.
 So that an untouched source is not even read, the cache remembers for each path its size, time, inode and hash. Whatever
-is wrong with the cache, from a read-only folder to a damaged file, leads to parsing again and never to an error.
+is wrong with the cache, from a read-only folder to a damaged file, the source is parsed again and no error raised.
 Nothing is ever removed; the folder may be deleted at any time.
 
 A binary is a header, then the features at a place that memory can be mapped to:
@@ -36,7 +36,7 @@ from simulation.data.queries import OneDocument, QuerySet, normalise_queries, wi
 from simulation.errors import DataFileError, DatasetError
 
 VERSION = 4
-"""Grows whenever the format changes, or what the parser or a normalisation makes of a text."""
+"""Raised whenever the format changes, or what the parser or a normalisation makes of a text."""
 
 _MAGIC = b"FOLTRQS\0"
 _PREFIX = struct.Struct("<8sII")
@@ -198,7 +198,7 @@ def source_hash(path: Path, *, cache: Cache = "default") -> str:
 
 
 class SourceState(NamedTuple):
-    """A file as it stands: another one where anybody wrote to it, moved it, or put another in its place."""
+    """A file as it stands; it differs once anybody has written to the file, moved it, or put another in its place."""
 
     path: str
     size: int

@@ -259,7 +259,7 @@ def fold_digest(digests: Mapping[str, str]) -> str:
 def impostor(dataset: str, fold: Fold, digests: Mapping[str, str]) -> str:
     """`NOT LETOR 4.0 MQ2007: 1,438 queries in fold 1, it has 1,692`: data that are not those of that name; else "".
 
-    They are known by their bytes, where the set was ever at hand, else by the number of their queries.
+    They are recognised by their bytes if the set was ever at hand here, else by the number of their queries.
     """
     info = DATASETS.get(dataset)
     if info is None or info.layout == "generated":

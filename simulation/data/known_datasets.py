@@ -1,7 +1,7 @@
-"""The data sets of the field, and where they are on disk; looks at names of files alone and needs no compiler.
+"""The data sets of the field, and where they are on disk; looks only at names of files and needs no compiler.
 
-Each entry says what a data set must look like, who publishes it, and under which conditions: none may be passed on by
-us but `sample` and the synthetic ones, which are of our own making. They lie in the folder of `--data`, else of
+Each entry says what a data set must look like, who publishes it, and under which conditions: we may pass on none but
+`sample` and the synthetic ones, which are of our own making. They lie in the folder of `--data`, else of
 FOLTR_DATASETS, else of the laboratory's own settings file: simulation.toml in the configuration folder of foltr-search
 (FOLTR_CONFIG_DIR, else the platform's), with one line, `datasets = "/path/to/data"`. The device's config.toml is the
 device's alone. Folds are found in the layouts that owners use, and in the spellings that they take on disk.

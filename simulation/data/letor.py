@@ -40,8 +40,8 @@ def parse_file(path: Path, *, queries: Collection[str] = ()) -> QuerySet:
 
     Queries are in the order of their first lines, each with its lines in the order of the file: one whose lines are
     interrupted by another's is put together. (ielab's loader of 2021 overwrites the earlier lines.) Where `queries` are
-    named only theirs are kept, in memory that they need alone; a value of theirs that is "nan" is 0, as AOL4FOLTR's own
-    program has it.
+    named, only theirs are kept, in no more memory than they need; a value of theirs that is "nan" is 0, as AOL4FOLTR's
+    own program has it.
     """
     wanted = frozenset(query.encode() for query in queries)
     try:

@@ -25,7 +25,7 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 
 def locked(array: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
-    """The same array for those who may look at it and not write into it."""
+    """The same array for those who may read it but not write to it."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -201,7 +201,7 @@ def select(data: QuerySet, queries: Sequence[int] | npt.NDArray[np.integer]) -> 
 
 
 def documents(data: QuerySet, rows: npt.NDArray[np.integer]) -> QuerySet:
-    """The documents in these rows, at least one, which rise; queries of which none is left are gone."""
+    """The documents in these rising row numbers, at least one; queries left without documents are gone."""
     queries, sizes = np.unique(np.searchsorted(data.offsets, rows, side="right") - 1, return_counts=True)
     return _taken(data, rows, queries, sizes)
 
@@ -209,7 +209,7 @@ def documents(data: QuerySet, rows: npt.NDArray[np.integer]) -> QuerySet:
 def _taken(
     data: QuerySet, rows: npt.NDArray[np.integer], queries: npt.NDArray[np.integer], sizes: npt.NDArray[np.integer]
 ) -> QuerySet:
-    """Those rows, which are of those queries in turn, so many of each."""
+    """Those rows: `sizes` of them for each of those queries in turn."""
     return QuerySet(
         data.features[rows],
         data.grades[rows],

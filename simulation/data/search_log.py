@@ -63,9 +63,9 @@ def load_log(path: Path, *, users: int, without: Collection[str] = (), cache: Ca
 def read_log(path: Path, *, users: int, without: Collection[str] = ()) -> SearchLog:
     """The queries of the `users` who asked most, less those of `without` among them, in order of time.
 
-    Of two who asked as often the one with the lower number comes first, as pandas' nlargest has it; of two queries of
-    one second the one that stands first in the file. DataFileError for a file that is not such a log; DatasetError
-    when it has fewer users.
+    Of two who asked equally often, the one with the lower number comes first, as in pandas' nlargest; of two queries in
+    one second, the one that is first in the file. DataFileError for a file that is not such a log; DatasetError when it
+    has fewer users.
     """
     try:
         counts = Counter(user for _, user, _ in _entries(path))

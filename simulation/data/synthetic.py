@@ -4,11 +4,11 @@ A document of query q has latent traits z ~ N(shift_q, 1) in R^8. Its relevance 
 
     r = z . w + 0.5 z_0 z_1 + 0.4 max(z_2, 0)^2 + ease_q + N(0, noise^2)
 
-and its grade counts the thresholds below r, which are set so that grades have the shares of `Shape`. A feature sees
-the traits through s = z . loading + N(0, 1), and shows them as its family does: counts over orders of magnitude, scores
+and its grade counts the thresholds below r, which are set so that grades have the shares of `Shape`. A feature sees the
+traits through s = z . loading + N(0, 1), and shows them as its family does: counts over orders of magnitude, scores
 with many zeros, log probabilities, ratios, switches; one in eight has no loading and is noise. A linear ranker can
-learn the first term, and only a nonlinear one the rest. Weights, loadings and thresholds (the `World`) are one for all
-folds.
+learn the first term, and only a nonlinear one the rest. Weights, loadings and thresholds (the `World`) are the same for
+all folds.
 
 Folds have names of the registry and are kept in the cache; the small sample is written as LETOR text:
 
@@ -176,7 +176,7 @@ def generated_fold(
 
 
 def _kept(binary: Path | None, make: Callable[[], QuerySet]) -> QuerySet:
-    """What `make` gives, from its binary where that is there; a folder that refuses is done without."""
+    """What `make` gives, from its binary where there is one; without one where the folder refuses."""
     if binary is None:
         return make()
     found = read_binary(binary)

@@ -36,7 +36,7 @@ SEARCHED: dict[str, npt.ArrayLike] = {
 """the paper's space; whole numbers in the last, as all that it prints are"""
 
 HELD_BACK = 5
-"""without validation queries one in so many training queries, drawn at random, takes their part; of fewer, all do"""
+"""without validation queries one in so many training queries, drawn at random, takes their place; of fewer, all do"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class LambdaMART:
     patience: int = 100
     """trees without a better nDCG after which it stops"""
     trials: int = 20
-    """hyper-parameters that are tried; 0: those below, and nothing is searched"""
+    """sets of hyper-parameters to try; 0: those below, without a search"""
     k: int = 10
     """the cutoff of nDCG"""
     learning_rate: float = 0.05

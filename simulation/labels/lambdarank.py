@@ -8,10 +8,10 @@ query by query in a new random order each epoch t. The ranking that exchanges ar
 scores, equal ones in the order of the data.
 
 One learning rate fits all data sets, because a step does not depend on how much of anything there is. It is a mean over
-pairs, where the sum as it is printed grows with the length of the list (LightGBM's lambdarank_norm is there for the
-same reason). While learning, features are centred and have standard deviation 1 / sqrt(n_features), so that a document
-has a mean squared length of 1, however many features it has; theta is for the features as they are. The rate falls to
-0, else theta would go on wandering by as much as one query moves it.
+pairs; the sum as printed grows with the length of the list (LightGBM's lambdarank_norm is there for the same reason).
+While learning, features are centred and have standard deviation 1 / sqrt(n_features), so that a document has a mean
+squared length of 1, however many features it has; theta is for the features as they are. The rate falls to 0, else
+theta would go on wandering by as much as one query moves it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Least squares and symmetric systems, solved with the same last digits on every processor.
 
-A library for linear algebra adds in an order that follows the processor, and where features nearly depend on each other
+A linear algebra library adds in an order that depends on the processor, and where features nearly depend on each other
 its rounding errors decide. Here the shapes alone decide in which order numbers are added: sums of products are those of
 `foltr.arithmetic` and `simulation.batched.simd_sums`, reflections and rotations take columns from first to last.
 """

@@ -7,7 +7,7 @@ category (Section 5.2). What nobody got can become D_merge (`merge_sets`). Where
 above a threshold of a feature are one: the paper itself proposes PageRank (Section 6). Query groups and ranges of
 query numbers part queries without looking at documents.
 
-A split is told what to find in the training queries (`parter`) and then parts any queries of the data set alike.
+A split takes what it needs from the training queries (`parter`) and then parts any queries of the data set alike.
 Features are read as the files have them: a category does not survive normalisation.
 """
 

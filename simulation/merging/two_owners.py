@@ -41,7 +41,7 @@ ALPHAS: FloatVector = np.arange(101) / 100.0
 
 
 def combined(alpha: float, first: FloatVector, second: FloatVector) -> FloatVector:
-    """s(q, d) = (1 - alpha) s_1(q, d) + alpha s_2(q, d), `[n_docs]`: the higher alpha, the more the second has to say.
+    """s(q, d) = (1 - alpha) s_1(q, d) + alpha s_2(q, d), `[n_docs]`: the higher alpha, the more the second counts.
 
     Raw scores (merging paper, 2024, Section 4, for two clients); those of one ranker untouched where alpha is 0 or 1. A
     device does the same with its group's ranker and its personal one (`app.learning.blend`): there alpha is chosen by

@@ -11,16 +11,16 @@ Query by query: what the held-out queries, and the seeds, say about the differen
 
 Every query is held out in one fold. d[s, q] is the difference at query q with seed s; the mean over seeds comes first,
 and what is tested is the mean of that over all queries. Two things make it vary, other queries and other seeds (a seed
-moves all queries of a fold, because it makes another ranker), and both are in the error:
+moves all queries of a fold, because it makes another ranker), and the error includes both:
 
     V = V_queries + max(0, V_seeds - V_rest)
 
 V_queries is the variance of the mean over queries, V_seeds that between seeds of the folds' means, and V_rest, which is
-in both, is of what is left of d in a fold without its rows' and columns' means (analysis of variance, crossed).
+in both, that of what is left of d in a fold without the means of its rows and columns (crossed analysis of variance).
 
 The test flips signs: under the null hypothesis each query's difference is as likely to be positive as negative. The sum
-it is asked about is the one seen times sqrt(V_queries / V), which adds the seeds. A variance of few seeds is itself
-hardly known: p is then Student's, with Welch and Satterthwaite's degrees of V, those of V_queries unlimited. Up to
+that it tests is the one seen times sqrt(V_queries / V), which accounts for the seeds. A variance of few seeds is itself
+poorly known: p is then Student's, with Welch and Satterthwaite's degrees of V, those of V_queries unlimited. Up to
 EXACT differences that are not 0 all flips are counted; beyond, the tail is the saddlepoint approximation of the same
 distribution (Robinson 1982; Barndorff-Nielsen's r*), a few hundredths of p off at worst unless nearly all differences
 have one size. Nothing is drawn, and no number of flips bounds how small p can be, which a correction for many pairs
@@ -60,8 +60,8 @@ WITHIN, BEYOND = 0.90, 0.95
 def margin_of(metric: str, *, rounds: int) -> float:
     """The margin of a metric, in its own units.
 
-    Cumulative nDCG adds up the means of rounds, discounted: what MARGIN for each of them comes to, which is 9.93 for
-    the 10,000 rounds of the thesis, whose sum is at most 1,986.54.
+    Cumulative nDCG adds up the means of rounds, discounted: its margin is what MARGIN for each of them adds up to, 9.93
+    for the 10,000 rounds of the thesis, whose sum is at most 1,986.54.
     """
     if metric == "cumulative_ndcg":
         return MARGIN * (1 - DISCOUNT**rounds) / (1 - DISCOUNT)
@@ -169,7 +169,7 @@ def query_test(differences: PerFold) -> QueryTest:
 
 
 def _of_student(p: float, df: float) -> float:
-    """Two-tailed, how likely Student's t of `df` degrees is as far out as the normal number that is so with `p`."""
+    """Two-tailed p of Student's t with `df` degrees at the number where that of the normal distribution is `p`."""
     from scipy import special  # loads slowly, and most small studies compare nothing
 
     return 2.0 * float(special.stdtr(df, special.ndtri(p / 2)))
@@ -252,13 +252,13 @@ def _seed_means(differences: PerFold) -> FloatVector:
 
 
 def _between_seeds(differences: PerFold) -> list[tuple[float, float]]:
-    """Of each fold's seeds what they add to the variance of the mean over all queries, and its degrees of freedom."""
+    """What each fold's seeds add to the variance of the mean over all queries, and its degrees of freedom."""
     n = sum(fold.shape[1] for fold in differences.values())
     return [(_seed_variance(fold) * (fold.shape[1] / n) ** 2, len(fold) - 1.0) for fold in differences.values()]
 
 
 def _seed_variance(fold: FloatArray) -> float:
-    """max(0, V_seeds - V_rest) of the mean of one fold; 0 with one seed, of which nothing can be told."""
+    """max(0, V_seeds - V_rest) of the mean of one fold; 0 with one seed, which tells nothing."""
     n_seeds, n = fold.shape
     if n_seeds < 2 or n < 2:
         return 0.0

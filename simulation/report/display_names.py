@@ -37,13 +37,13 @@ TITLES = {
 """metrics in the order in which they are shown"""
 
 SELDOM_DRAWN = ("offline_max_rr", "offline_mrr", "offline_map", "online_mrr", "online_max_rr")
-"""of these nDCG says nearly the same, and a picture takes longer than many a cell: drawn where the paper has them"""
+"""nDCG says nearly the same as these, and a picture takes longer than many a cell: drawn where the paper has them"""
 
 UNRANKED = (
     "chosen_alpha", "learned_queries", "learned_score_share", "epsilon", "auc", "auc_proven", "guessed", "mu",
     "guard_alert", "suspected_malicious", "suspected_honest", "unlearning_distance", "unlearning_stretch",
 )  # fmt: skip
-"""of these more is not better: nothing is tested"""
+"""more of these is not better: they are not tested"""
 
 CONDITIONS = ("data", "users")
 """tables of a preset that say under which conditions something is tried; the others say what is tried"""
@@ -107,9 +107,9 @@ def condition_keys(settings: Iterable[Settings]) -> list[str]:
 def comparison_keys(settings: Iterable[Settings]) -> list[str]:
     """The swept keys within whose values methods are compared: conditions, and who takes part, attackers included.
 
-    What a defence is worth is told against others under the same attack: that more attackers do more harm is no finding
-    about it, and each test takes something from all. Partitions are no methods either: with one grade a client the
-    pages alone make cumulative nDCG larger, whatever is learned.
+    A defence is judged against others under the same attack: that more attackers do more harm is no finding about it,
+    and each test costs all others some power. Partitions are no methods either: with one grade a client the pages alone
+    make cumulative nDCG larger, whatever is learned.
     """
     found = list(settings)
     taking_part = (key for combination in found for key, _ in combination if key.startswith(WHO_TAKES_PART))

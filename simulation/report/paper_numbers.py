@@ -1,13 +1,13 @@
 """The paper's numbers and curves beside ours: the difference of numbers, its interval, and what it says.
 
-The folds are fixed parts of a data set and the same for the paper and for us, so what they differ by is no error of
-the difference. What is left is the luck of the seeds, on both sides, and the print's last digit:
+The folds are fixed parts of a data set and the same for the paper and for us, so their differences are no error here.
+What is left is the luck of the seeds, on both sides, and the last printed digit:
 
     unit = sqrt(s^2 (1 / m + 1 / n) + (half a unit of the last digit)^2 / 3)
 
 s is our standard deviation between seeds of the mean of the folds, n our seeds, m the paper's repetitions, one where it
-does not say. A spread of its own that the paper prints takes the place of s on its side. Fewer than ENOUGH_SEEDS are
-too few to judge by. A method that draws nothing is compared with the rounding alone.
+does not say. If the paper prints a spread of its own, that takes the place of s on its side. Fewer than ENOUGH_SEEDS
+are too few to judge by. For a method that draws nothing only the rounding counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from simulation.report.differences import Difference, Equivalence, SignTest, joi
 from simulation.run_folder import Row
 
 ENOUGH_SEEDS = 5
-"""seeds from which on the spread between them carries a verdict"""
+"""number of seeds from which on their spread carries a verdict"""
 
 Verdict = Equivalence | Literal["too few", "other data"]
 
@@ -127,7 +127,7 @@ def patterns(found: Iterable[PaperVerdict]) -> dict[tuple[str, str], SignTest]:
 def printed_digits(number: ExpectedValue, numbers: Iterable[ExpectedValue]) -> int:
     """Digits after the point in print: `digits`, else the most that any number of its metric and source shows.
 
-    A TOML float has lost the zeros at its end; its neighbours in the same table have not.
+    A TOML float loses trailing zeros; its neighbours in the same table show how many digits were printed.
     """
     if number.digits is not None:
         return number.digits

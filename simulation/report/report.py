@@ -46,11 +46,11 @@ class AgainstRetraining(Struct, frozen=True):
 
 
 def against_retraining(values: Mapping[Settings, Runs]) -> list[AgainstRetraining]:
-    """Does forgetting end where learning again without the forgotten does? `values` are of a metric between 0 and 1.
+    """Does forgetting end where learning anew without the forgotten does? `values` are of a metric between 0 and 1.
 
-    What a way of forgetting should come to is 9H-0M, those who stay trained from the beginning (thesis Section 6.2).
-    Both meet the same queries with the same luck, so their difference is taken seed by seed, of the mean of the folds;
-    its error is s / sqrt(n) of n seeds, with n - 1 degrees of freedom.
+    A way of forgetting should come to 9H-0M: those who stay, trained from the beginning (thesis Section 6.2). Both meet
+    the same queries with the same luck, so their difference is taken seed by seed, of the mean of the folds; its error
+    is s / sqrt(n) of n seeds, with n - 1 degrees of freedom.
     """
     conditions = tuple({key for settings in values for key, _ in settings if not key.startswith(TABLE)})
     found = []

@@ -33,8 +33,8 @@ from simulation.report.differences import (
 from simulation.report.statistics import ROUNDING, Runs, Settings, over_runs
 
 MAX_PAIRS = 2000
-"""of a metric; where there are more, each combination is compared with the best of its conditions alone, and p is
-corrected as if all had been"""
+"""of a metric; if there are more, each combination is compared only with the best of its conditions, and p is corrected
+as if all had been"""
 
 TEST_TO_TRAIN = 1 / 3
 """queries held out to queries learned from: one and three of the five parts of LETOR's folds"""
@@ -135,7 +135,7 @@ def t_test(differences: Sequence[float], *, overlap: float = 0.0, size: float = 
 def _compared(
     first: Settings, second: Settings, values: Mapping[Settings, Runs], queries: Mapping[Settings, QueryValues]
 ) -> SettingsComparison | None:
-    """By the best test that what is known of the two allows; None without any."""
+    """By the best test that the known values of the two allow; None without any."""
     one, other = values[first], values[second]
     runs = sorted(one.keys() & other.keys())
     same_queries = _same_queries(queries.get(first, {}), queries.get(second, {}))

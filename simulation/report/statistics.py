@@ -31,7 +31,7 @@ MIN_SEEDS = 3
 """seeds from which on the spread between them is the one that is reported; below, it is the spread over all runs"""
 
 ROUNDING = 1e-12
-"""a spread below this part of the values is that of rounding: there is none"""
+"""a spread below this part of the values is only rounding: there is none"""
 
 
 class Summary(Struct, frozen=True):
@@ -68,7 +68,7 @@ class Curve(Struct, frozen=True, eq=False):
     n_folds: int = 1
 
     def at(self, x: X) -> FloatArray:
-        """How far learning was at each point."""
+        """How far learning had come at each point."""
         return self.interactions if x == "interactions" else self.rounds
 
 

@@ -1,9 +1,9 @@
-"""Clients who take over a ranker only if it explains their own clicks better: RankGuard's defence.
+"""Clients that adopt a ranker only if it explains their own clicks better: RankGuard's defence.
 
 Gregoriadis, de Vos, Biswas, Kermarrec and Pouwelse, "Efficient and Robust Online Learning to Rank in Decentralized
 Systems", arXiv 2606.12246: users exchange rankers, and each tests what comes in against its own click history,
 corrected for position bias, by a t-test. We could read its abstract, not its formulas; the test here is that of the
-device's own adoption (app.federation.adoption), but for superiority in place of non-inferiority:
+device's own adoption (app.federation.adoption), but for superiority instead of non-inferiority:
 
     worth of a page = sum over opened d of  1 / p(rank shown) * 1 / log2(1 + new rank of d),   p(r) = max(1 / r, .1)
     taken over where  mean difference > level * its standard error,   over the newest pages of the client
@@ -50,7 +50,7 @@ class History(Struct):
                 self.pages.popleft()
 
     def worths(self, ranker: Ranker, thetas: Sequence[FloatVector]) -> FloatMatrix:
-        """What ranking by each of some thetas would have been worth on each page, `[n_thetas, n_pages]`.
+        """What ranking by each of these thetas would have been worth on each page, `[n_thetas, n_pages]`.
 
         The new rank of what was opened is one more than how many documents of its page are ahead of it: by their score,
         or equal and before it. All pages are asked at once.

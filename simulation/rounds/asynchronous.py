@@ -6,7 +6,7 @@ the arrivals since then, its own among them (1: nobody came between), and w = we
     theta <- theta + w (theta_c - theta)          "rankers"    (Xie, Koyejo and Gupta, FedAsync, arXiv 1903.03934)
     theta <- theta + w (theta_c - theta_b)        "updates"    (Nguyen et al., FedBuff, AISTATS 2022; a buffer of one)
 
-FedBuff has weight 1 and decay 1/2, and counts an arrival less: a message that nobody came before has weight 1. The
+FedBuff has weight 1 and decay 1/2, and counts one arrival fewer: a message that nobody came before has weight 1. The
 program of AOL4FOLTR (Gregoriadis, Kang and Pouwelse, CIKM 2025, arXiv 2508.12353) is "rankers" with weight 1 and decay
 1, but for one thing: there, clients never take the server's ranker.
 """

@@ -7,10 +7,10 @@ Cascade: thesis Tables 2.1 (three grades), 2.2 (five grades) and 5.1 (poison). P
 eta in {0, .5, 1, 1.5, 2}; the attraction by grade is that of the published code, the perfect user's. FedIPS, Eq. 11:
 click 1 for grades 3 and 4 of 4, .1 for the others, and every user has a bias eta (there gamma_s) of its own.
 
-A user looks at the results from the top. At rank r a document of grade g is opened with probability
-click[g] * examination[client, r]; after an opened result the user stops with probability stop[g], after one that was
-passed over with leave. The cascade model has examination 1 everywhere; the position-based model never stops.
-Models by numbers of one's own are in `simulation.rounds.numbered_models`.
+A user looks at the results from the top. At rank r a document of grade g is opened with probability click[g] *
+examination[client, r]; after an opened result the user stops with probability stop[g], after one that was passed over
+with leave. The cascade model has examination 1 everywhere; the position-based model never stops. Models by numbers of
+your own are in `simulation.rounds.numbered_models`.
 """
 
 from __future__ import annotations
@@ -235,9 +235,9 @@ def expected_max_rr(users: Users, grades: npt.ArrayLike) -> FloatArray:
 
         E = sum_r (1 / r) p_r prod_{i < r} (1 - p_i) (1 - leave),   p_r = click[g_r] * examination[r]
 
-    `[n_pages]`. Exact for all models: until the first click nobody stops but who leaves. Only the first `users.k` ranks
-    are seen; negative grades mean that a page is shorter. It is the mean over all users. Used for Table 3 of FOLtR-ES,
-    averaged over all queries. ShapeError unless pages are two-dimensional.
+    `[n_pages]`. Exact for all models: until the first click nobody stops except by leaving. Only the first `users.k`
+    ranks are seen; negative grades mean that a page is shorter. It is the mean over all users. Used for Table 3 of
+    FOLtR-ES, averaged over all queries. ShapeError unless pages are two-dimensional.
     """
     pages = np.asarray(grades)
     if pages.ndim != 2:

@@ -28,7 +28,7 @@ from simulation.rounds.streams import Streams, keep_user_state, user_generator
 
 
 class Sightings(msgspec.Struct):
-    """Adds up the verdicts of rounds: a server knows its suspicions alone, a study knows who was malicious."""
+    """Adds up the verdicts of rounds: a server knows only its suspicions, a study knows who was malicious."""
 
     n_clients: int
     n_malicious: int
@@ -175,7 +175,7 @@ class Running(msgspec.Struct):
     seconds: float = 0.0
     """spent in them"""
     _at_once: int = 1
-    """rounds of the next block: what is compiled goes by in blocks, and a person still sees how far it is"""
+    """rounds of the next block: compiled rounds are played in blocks, short enough to show how far a run is"""
 
     def until(self, end: int, see: Callable[[Shown], None] = lambda shown: None) -> Generator[int, None, None]:
         """Play on to the end of that round; yields on the way, after each block, how many rounds are over.

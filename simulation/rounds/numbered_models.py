@@ -1,4 +1,4 @@
-"""Click models by numbers of one's own, in a preset as `clicks = { model = NAME, ... }`.
+"""Click models by numbers of your own, in a preset as `clicks = { model = NAME, ... }`.
 
 What a model says of a result at rank r (from 1) of grade g, which a user comes to from the top:
 
@@ -9,8 +9,8 @@ What a model says of a result at rank r (from 1) of grade g, which a user comes 
                        WWW 2009, Section 5)
     dbn                the same, and who is not satisfied goes on with `perseverance`  (Chapelle, Zhang, WWW 2009)
 
-A number for each grade of the data, from 0; a rank beyond the last number has the last. A model of one's own is a
-record like these: where tables can say what its users do, rounds stay compiled.
+There is a number for each grade of the data, from 0; a rank beyond the last number has the last. A model of your own is
+a record like these: where tables can say what its users do, rounds stay compiled.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _of_ranks(shares: ByRanks, k: int) -> FloatArray:
 
 
 def check_tables(name: str | int | None, users: Users, *, n_grades: int, n_clients: int, k: int) -> None:
-    """ValueRangeError where a model's tables are not for such users and pages, or hold what is no probability."""
+    """ValueRangeError where a model's tables do not fit these users and pages, or hold no probabilities."""
     if not isinstance(users, Users):
         raise ValueRangeError(f"users.clicks: {name}: wanted Users, got {type(users).__name__}")
     by_grade = (n_grades, k) if np.ndim(users.stop) == 3 else (n_grades,)

@@ -46,7 +46,7 @@ def aliased_round(method: FPDGD, model: Model, population: Population, streams: 
 
 
 def check_plain(federation: Federation, method: Any, key: str, *, personal: bool) -> None:
-    """PresetError unless it is FPDGD, with or without weights of one's own, and a server that only averages."""
+    """PresetError unless it is FPDGD, with or without weights that clients keep, and a server that only averages."""
     verbs = ("report", "aggregate", "joined")
     own = any(getattr(type(method), verb, None) is not getattr(FPDGD, verb) for verb in verbs)
     if own or method.personal != personal or method.privacy != NoPrivacy():

@@ -1,11 +1,11 @@
 """Noise in the rounds of a study that remembers the rounds before, and the epsilon of all rounds together.
 
 The setting stays that of the method, Gaussian with multiplier z: independent noise of that multiplier in every round
-fixes what is guaranteed, correlated noise is as much stronger as it must be to guarantee the same over all rounds of
-the study (foltr.privacy.noise). With `separation` 1 every client is a device that correlates its own noise.
-Above it the clients of a round are other people than those of the rounds before, each of whom comes back after b
-rounds, and the noise is that of somebody trusted: it is drawn in as many parts as there are clients, and only its sum
-means anything. Simulated users draw their queries alike, so that who they are changes the accounting alone.
+fixes what is guaranteed, and correlated noise is made just strong enough to guarantee the same over all rounds of the
+study (foltr.privacy.noise). With `separation` 1 every client is a device that correlates its own noise. Above it the
+clients of a round are other people than those of the rounds before, each of whom comes back after b rounds, and the
+noise is that of somebody trusted: it is drawn in as many parts as there are clients, and only its sum means anything.
+Simulated users draw their queries alike, so that who they are changes only the accounting.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class CorrelatedRounds(Struct):
     """[n_buffers, n_clients, n_params] of the rounds so far"""
 
     def __call__(self, method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
-        """Learn, clip, add what is due of the noise, join."""
+        """Learn, clip, add this round's noise, join."""
         privacy, start = _gaussian(method), model.theta
         thetas, shown = reported_thetas(replace(method, privacy=NoPrivacy()), model, population, streams)
         updates = np.array([privacy.bounded(start, theta) for theta in thetas])

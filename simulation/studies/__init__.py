@@ -1,7 +1,7 @@
 """What is measured without an online method: a measurement stands in [method] where a method stands.
 
 A measurement is a frozen record of settings, the keys of [method] that are not `name`, `ranker`, `hidden` and `label`;
-simulation.studies.registry has them by name. It is given what every cell has, and gives rows.
+simulation.studies.registry has them by name. It gets what every cell has, and gives rows.
 """
 
 from __future__ import annotations

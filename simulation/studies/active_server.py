@@ -14,8 +14,8 @@ clicks u is the device's own update: a pair of an opened result i and a passed o
 
 What a page weighs depends on the ranker it found, and so on the clicks before it; where every page takes its own step
 the weights are found again by replaying the clicks found. A manipulation of 0 is the passive attack (inversion of the
-update). The published program counts every pair of an opened result and another, here only those passed are counted, as
-PDGD has it; both draw the clicks of a page again until there is something opened and something not.
+update). The published program counts every pair of an opened result and another; here only those with a passed one
+count, as in PDGD. Both draw the clicks of a page again until something is opened and something is not.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def reconstructed(
     restarts: int,
     rng: np.random.Generator,
 ) -> list[FloatVector]:
-    """A guess for each result of each page, its chance to have been opened; the clicks of `pages` are not looked at."""
+    """For each result of each page a guess how likely it was opened; the clicks of `pages` are not looked at."""
     shown = ShownPages.of(pages)
     best, least = np.zeros(shown.there.shape), np.inf
     for _ in range(restarts):
@@ -233,8 +233,8 @@ Loss = Callable[[FloatVector], tuple[float, FloatVector]]
 def least_of(loss: Loss, start: FloatVector) -> tuple[FloatVector, float]:
     """Where a loss is least downhill of `start`, and how much it is there, by L-BFGS (Nocedal 1980).
 
-    A step is halved until the loss falls by Armijo's share of what its slope promises. A library's search has other
-    digits on another processor, and on a floor as flat as this one ends elsewhere.
+    A step is halved until the loss falls by Armijo's share of what its slope promises. A library's search gives other
+    digits on another processor, and on a floor as flat as this one it ends elsewhere.
     """
     x, (value, slope) = start, loss(start)
     moves: deque[tuple[FloatVector, FloatVector, float]] = deque(maxlen=MEMORY)

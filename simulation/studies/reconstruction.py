@@ -1,4 +1,4 @@
-"""What a device's updates give away: an attacker who knows all the rest guesses which of ten results was opened.
+"""What a device's updates give away: an attacker who knows everything else guesses which of ten results was opened.
 
 The attacker (the server's operator, or anybody who gets the updates) sees what a device sends in every round of its
 budget. It knows the method, the size of the noise, every common ranker, the features and the order of everything that
@@ -52,7 +52,7 @@ class RoundPages(msgspec.Struct, frozen=True, eq=False):
 
 
 class Budget(msgspec.Struct, frozen=True, eq=False):
-    """All that a device learned from in all its rounds, but for what was opened on the page in question."""
+    """All that a device learned from in all its rounds, except what was opened on the page in question."""
 
     asked: Interaction
     """that page as it was shown; its clicks say nothing"""

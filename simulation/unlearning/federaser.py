@@ -1,14 +1,14 @@
-"""FedEraser, and two more ways from what the server kept of the others' updates.
+"""FedEraser, and two other ways that use what the server kept of the others' updates.
 
-FedEraser: the others replay every delta_t-th round with fewer pages, at the lengths of then. Liu et al. 2021; thesis
-Section 6.1.2; foltr.federated.unlearning has the equations. The program published with the study of 2025 (Tao et al.,
-SIGIR) does something else, which `lengths` and `between` repeat: the length is that of the clients' mean update, and
-the rounds between two kept ones are learned as well, so that no work is saved.
+FedEraser: the others replay every delta_t-th round with fewer pages, at the lengths of that time. Liu et al. 2021;
+thesis Section 6.1.2; foltr.federated.unlearning has the equations. The program published with the study of 2025 (Tao et
+al., SIGIR) does something else, which `lengths` and `between` repeat: the length is that of the clients' mean update,
+and the rounds between two kept ones are learned as well, so that no work is saved.
 
 The other two ask nobody anything: the server adds up again what it kept. Re-aggregation adds up the others' stored
 *updates*, from the ranker before the leavers. That program averages the others' stored *rankers* of each round and
-calls it FedRemove: every one of them was learned from a common ranker that the leavers had moved, so the last, too, is
-the one to be forgotten, less the leavers' share of one round.
+calls it FedRemove: every one of them was learned from a common ranker that the leavers had moved, so the last one, too,
+is the ranker to be forgotten, minus the leavers' share of one round.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class FedEraser(UnlearningSettings, frozen=True, tag="federaser"):
 
 
 class Calibration(Struct, frozen=True):
-    """A server that gives updates the lengths of then."""
+    """A server that gives updates their former lengths."""
 
     method: FPDGD
     lengths: FloatVector
@@ -84,7 +84,7 @@ class Calibration(Struct, frozen=True):
     """how many times longer the updates of each round became"""
 
     def joined(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Joined:
-        """As the method joins what is as long as then."""
+        """As the method joins updates of their former lengths."""
         fresh = thetas - model.theta
         if len(self.lengths) < len(fresh):
             fresh = fresh.mean(axis=0, keepdims=True)

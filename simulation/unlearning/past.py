@@ -1,7 +1,7 @@
 """The rounds of a federation before it forgets some of its clients: they are played, and what they leave is kept.
 
 Those who will be forgotten are the last clients. All streams are kept as they stood before the first round and before
-the leavers' first one, so that whoever begins there again meets the same queries: common random numbers. A way of
+the leavers' first one, so that whoever begins there again gets the same queries: common random numbers. A way of
 unlearning is a record of settings that goes on from there.
 """
 

@@ -8,7 +8,7 @@ from simulation.unlearning.past import Count, Past, Step, UnlearningSettings, wi
 
 
 class ForSoLong(UnlearningSettings, frozen=True):
-    """What may take as long as one likes."""
+    """A way that may take as long as you like."""
 
     more: Count | None = None
     """rounds; None: as many as were learned"""
@@ -41,7 +41,7 @@ class FineTuning(ForSoLong, frozen=True, tag="fine-tuning"):
 class Retraining(ForSoLong, frozen=True, tag="retrain"):
     """The others learn from the beginning: what forgetting should come to (9H-0M of thesis Chapter 6).
 
-    They meet the queries that they met then, so it is, bit for bit, the run without the leavers.
+    They get the same queries as before, so it is, bit for bit, the run without the leavers.
     """
 
     def forget(self, past: Past) -> Iterator[Step]:
@@ -52,7 +52,7 @@ class Retraining(ForSoLong, frozen=True, tag="retrain"):
 class Rollback(UnlearningSettings, frozen=True, tag="rollback"):
     """Back to the last ranker before the leavers, and on from there: exact, as nothing learned later is used.
 
-    It is retraining where they took part from the first round on. The queries are those that the others met then.
+    It is retraining where they took part from the first round on. The queries are those that the others had before.
     """
 
     def rounds(self, together: range) -> int:

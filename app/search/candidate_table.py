@@ -26,47 +26,47 @@ from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.mail_threads import Thread
 
 ONCE = 0.1
-"""`same_query` of one pick is less than this, of two more: one does not take a document out of those alike"""
+"""`same_query` is below this after one pick and above it after two: one pick does not set a document apart"""
 _name_of = lru_cache(maxsize=10_000)(os.path.basename)
 
 
 class Aside(Struct, frozen=True):
-    """What is known of a few candidates."""
+    """What only a few candidates have."""
 
     machine: str = ""
     """the other machine of this person that holds it; "" for this one"""
     passage: tuple[int, int] | None = None
-    """by which it was found, where it holds none of the words"""
+    """[start, end) in its text of what is close to the query, where it holds none of the words"""
     foreign: str = ""
-    """the name of its language, where it is read in another one than the query's"""
+    """the name of its language, where that is not the query's"""
     thread: Thread | None = None
-    """of a mail, where threads share a row"""
+    """of a mail, where the mails of a thread share a row"""
     day: float | None = None
-    """the day that its text tells; of other machines' alone"""
+    """the date at the beginning of its text; only for documents of other machines"""
     code: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """what `indexer.retrieval.code.code_counts` counts; of other machines' alone"""
+    """what `indexer.retrieval.code.code_counts` counts; only for documents of other machines"""
 
 
 PLAIN = Aside()
 
 
 class CandidateTable(Struct, frozen=True, eq=False):
-    """Candidates with all that is known of each; every field has one entry a candidate [n_docs]."""
+    """Candidates with all that is known of each; every field has one entry per candidate [n_docs]."""
 
     rows: list[DocumentRow]
     names: list[str]
-    """of their files; in an archive their own"""
+    """file names; of what lies in an archive, its name there"""
     docs: Ints
     """their numbers in the snapshot; -1 for those of other machines"""
     bm25f: FloatVector
     features: FloatMatrix
     """[n_docs, n_features]"""
     levels: Ints
-    """[n_docs, n_concepts] as `alike.evidence` gives them"""
+    """[n_docs, n_concepts] as `near_duplicates.evidence` gives them"""
     missing_words: list[tuple[str, ...]]
     """words of a plain query that each does not hold"""
     as_typed: Mask
-    """whether it holds the word of a query of one word as that is typed; True for all where none or all do"""
+    """for a query of one word, whether it holds that word in the form typed; True for all where none does"""
     named: Ints
     """how well the query names it, as `indexer.retrieval.named` gives it"""
     chosen_before: Mask
@@ -77,7 +77,7 @@ class CandidateTable(Struct, frozen=True, eq=False):
     """[n_docs, BUCKETS] of their texts"""
     asides: list[Aside]
     added: Mask
-    """a candidate for something else than its BM25F"""
+    """whether it is a candidate for another reason than its BM25F"""
 
     @property
     def foreign(self) -> Mask:
@@ -85,7 +85,7 @@ class CandidateTable(Struct, frozen=True, eq=False):
         return np.array([bool(aside.foreign) for aside in self.asides], dtype=bool)
 
     def take(self, order: Sequence[int]) -> CandidateTable:
-        """The candidates of these places, in this order."""
+        """The candidates at these places, in this order."""
 
         def taken(column: Any) -> Any:
             return [column[i] for i in order] if isinstance(column, list) else column[order]
@@ -106,7 +106,7 @@ def joined(tables: Sequence[CandidateTable], limit: int) -> CandidateTable:
 
 
 def by_bm25f(rows: Sequence[DocumentRow], bm25f: FloatVector) -> list[int]:
-    """Candidates of highest `bm25f` [n_docs] first; equal ones newest first, then by path: in any index."""
+    """Places of candidates by falling `bm25f` [n_docs], ties newest first, then by path: the same in every index."""
     scores = np.round(bm25f, DECIMALS).tolist()
     return sorted(range(len(rows)), key=lambda i: (-scores[i], -rows[i].modified, rows[i].path, rows[i].part))
 
@@ -149,9 +149,9 @@ def _rows(reading: Reading, catalogue: Catalogue, candidates: Candidates) -> lis
 
 
 def held_as_typed(candidates: Candidates) -> Mask:
-    """[n_docs] False for what holds another form of a word, or only the pieces of an identifier.
+    """[n_docs] False for what holds only another form of the word, or only the pieces of an identifier.
 
-    Only for a query of that one word: beside others it is one of many.
+    All True for a query of several words, where the form of one matters little.
     """
     held = np.ones(candidates.docs.size, dtype=bool)
     if len(candidates.concepts) == 1:
@@ -160,7 +160,7 @@ def held_as_typed(candidates: Candidates) -> Mask:
 
 
 def _asides(reading: Reading, candidates: Candidates, closeness: Closeness) -> list[Aside]:
-    """[n_docs] of the candidates."""
+    """[n_docs] what only meaning knows of the candidates: their passages and languages."""
     passages = passages_without_words(closeness, candidates, candidates.docs)
     foreign = languages_of(reading, closeness, candidates.docs)
     rare = passages.keys() | foreign.keys()
@@ -171,7 +171,7 @@ def _asides(reading: Reading, candidates: Candidates, closeness: Closeness) -> l
 
 
 def with_threads(table: CandidateTable, catalogue: Catalogue) -> CandidateTable:
-    """With the threads of the mails, so that those of one share a row."""
+    """The table with the threads of its mails, so that the mails of a thread share a row."""
     mails = {row.doc_id: i for i, row in enumerate(table.rows) if row.type == "mail"}
     asides = list(table.asides)
     for doc_id, thread in catalogue.threads_of(mails).items() if mails else ():

@@ -32,21 +32,21 @@ from indexer.retrieval.near_duplicates import ABSENT, OUTSIDE
 from indexer.storage.snapshot import Snapshot
 
 LEAST, MOST = 0.3, 0.5
-"""shares of source code, and of the best, up to which its ranker says nothing, and from which on it says all"""
+"""`share` and `best` up to which the ranker of source code counts nothing, and from which on it counts fully"""
 KINDS = (frozenset({"source"}), frozenset({*TYPE_GROUPS["is_document"], *TYPE_GROUPS["is_mail"]}))
-"""types of source code, and of documents that people do not keep among it"""
+"""types of source code, and of documents that people do not keep among source code"""
 SHORT = 3
-"""concepts; all of more stand in many a book"""
+"""most concepts of a short query: many a book holds all the words of a longer one"""
 ROUNDING = 1e-9
 WEIGHTS = Path(__file__).parents[1] / "code.json"
 
 
 class PageKind(Struct, frozen=True, eq=False):
-    """What a page is beside a page of texts, and what its own ranker makes of it."""
+    """What a page holds other than texts, and what the ranker of that kind of page gives its candidates."""
 
     called: str
     share: float
-    """g, how much the ranker of this kind says, in (0, 1]"""
+    """g, how much the ranker of this kind counts, in (0, 1]"""
     features: Sequence[Feature]
     values: FloatMatrix
     """[n_docs, n_own_features]"""
@@ -54,12 +54,12 @@ class PageKind(Struct, frozen=True, eq=False):
     """[n_docs, n_own_features] g times weights times values"""
 
     def beyond(self, text: FloatVector) -> FloatVector:
-        """What it adds to the points that the ranker of texts gives, `text` [n_docs]."""
+        """[n_docs] what it adds to the points of the text ranker, `text`: its own points less g times those."""
         points: FloatVector = self.points.sum(axis=1) - self.share * text
         return points
 
     def with_roles(self, marks: Marks) -> list[tuple[str, ...]]:
-        """The folders of the documents, and which of them are source code, tests, or no source code."""
+        """Each document's marks: its type if that is source code, its folders, and whether it is a test or no code."""
         tests = self.values[:, CODE_NAMES.index("is_test")].tolist()
         roles = ((TEST, NO_CODE), (TEST,), (NO_CODE,), ())
         source = [own[0] == "source" for own in marks]
@@ -68,20 +68,20 @@ class PageKind(Struct, frozen=True, eq=False):
 
 
 class Sides(Struct, frozen=True, eq=False):
-    """Documents and source code on one page; [n_docs] each."""
+    """Which candidates are source code and which are documents; [n_docs] each."""
 
     source: Mask
     """the source code"""
     office: Mask
     """the mails and office documents, which no checkout holds"""
     answers: Mask
-    """those that answer a query which is no identifier"""
+    """those of them that answer the query (`sides_of`); none where it has an identifier"""
     behind: Mask
-    """the source code that stands behind them, all of it or none"""
+    """the source code that stands behind the answers: all of it, or none"""
 
 
 def sides_of(concepts: tuple[Concept, ...], table: CandidateTable) -> Sides:
-    """Documents answer with all words in name, title or folders; a short query's anywhere, if no code has all."""
+    """Documents answer if name, title and folders hold all words; to a short query, if they do and no code does."""
     source, office = (np.array([row.type in types for row in table.rows], dtype=bool) for types in KINDS)
     if not (concepts and source.any() and office.any()):
         return Sides(source, office, office & False, source & False)
@@ -95,9 +95,9 @@ def sides_of(concepts: tuple[Concept, ...], table: CandidateTable) -> Sides:
 def page_kind(
     snapshot: Snapshot, candidates: Candidates, table: CandidateTable, sides: Sides
 ) -> PageKind | None:  # fmt: skip
-    """The kind of a page of the documents of `table`, of which those of this index are `candidates`; None for texts.
+    """What kind of page the documents of `table` make (`candidates`: those of this index); None for a page of texts.
 
-    None where source code stands behind documents, or a mail or office document holds more and rarer words than it."""
+    None where all source code stands behind documents, or mails or documents hold more words and rarer ones."""
     held = ((table.levels > ABSENT).sum(axis=1), table.features[:, NAMES.index("any_coverage")])
     holds_less = all(own[sides.source].max(initial=0) < own[sides.office].max(initial=0) - ROUNDING for own in held)
     of_code = sides.source & ~sides.behind & (not holds_less)
@@ -114,7 +114,7 @@ def page_kind(
 
 
 def share_of_code(is_source: Mask, bm25f: FloatVector) -> float:
-    """g, of the candidates [n_docs] that are source code and the BM25F of all."""
+    """g, from which candidates [n_docs] are source code and from the BM25F of all."""
     if not is_source.any():
         return 0.0
     near = bm25f / max(float(bm25f.max()), 1e-9)

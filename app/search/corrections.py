@@ -13,11 +13,11 @@ from indexer.text.spelling import SHORTEST, Vocabulary, is_one_edit, suggest
 
 _WORD = re.compile(r"[^\W_]+")
 _OF_NAME = re.compile(r"(?<!\S)@$")
-"""of @taxx, which names no saved search, the words are corrected: @tax would be another's name"""
+"""the @ before a corrected word, which is dropped: @taxx names no saved search, but @tax might"""
 MAX_CORRECTED = 20
-"""unknown words of one query: of a text that was pasted all of them are, and each is compared with every word"""
+"""unknown words corrected in a query: a pasted text may have many, and each is compared with every known word"""
 SENTENCE, _NO_QUOTES = 5, str.maketrans(dict.fromkeys('"“”„«»', " "))
-"""words of a query whose quotes and capitals may be those of prose; and what takes the quotes away"""
+"""words from which on a query's quotes and capitals may be those of prose; and the table that removes quotes"""
 _CAMEL = re.compile(r"[a-z][A-Z]")
 SURE_LETTERS = 5
 """a word of fewer is never replaced unasked"""
@@ -61,10 +61,10 @@ def most_words_held(candidates: Candidates) -> int:
 
 
 def is_surely_meant(typed: str, better: str) -> bool:
-    """Whether a suggestion may be searched for unasked, and made where a document holds more of it, if not all.
+    """Whether a suggestion may be searched for unasked, or offered though no document holds all of its words.
 
-    It replaces no name as GeoLite, which may be in no file yet, and no short word, nor one by another first or last
-    letter or by two edits: too many of these are words, and forms of words, that no file happens to hold.
+    Not if it changes a name like GeoLite, which may be in no file yet, a short word, a first or last letter, or a word
+    by more than one edit: too many of these are words, and forms of words, that no file happens to hold.
     """
     words = typed.split()
     changed = [(a, b) for a, b in zip(words, better.split(), strict=False) if a != b]
@@ -77,7 +77,7 @@ def _is_slip(word: str, other: str) -> bool:
 
 
 def _with_word(text: str, concept: Concept, word: str) -> str:
-    """The query with the place where the concept stands in its node replaced."""
+    """The text of a query with `word` in place of the concept, within the concept's node."""
     start = concept.node.position
     for match in _WORD.finditer(text, start, start + concept.node.length):
         if fold(match.group()) == concept.surface[0]:

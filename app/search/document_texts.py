@@ -1,6 +1,6 @@
 """Texts of documents as results show them: excerpts, the whole with its matches, and the line where a match stands.
 
-The next letter of a query mostly brings back the same documents, so that their texts stay at hand.
+One more letter of a query mostly brings back the same documents, so their texts are kept in memory.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.snapshot import RecentlyUsed
 
 MARKED = ("markdown", "text")
-"""types whose excerpts go without rules and signs of headings: plain text mostly underlines its headings, too"""
+"""types whose excerpts leave out rules and heading marks: plain text mostly underlines its headings, too"""
 MOST_KEPT = 2_000_000
-"""characters kept together; one text is kept however long it is"""
+"""characters kept in all; a single text is kept however long it is"""
 
 
 class RecentTexts:
-    """Unpacked texts by document, and whether marks of lines are blanks in them; any thread may ask."""
+    """Unpacked texts by document, with or without the marks of their lines; safe to call from several threads."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
@@ -33,7 +33,7 @@ class RecentTexts:
     def of(self, doc_id: int, generation: int, *, unmarked: bool = False) -> str:
         """The text of a document, "" when it was removed meanwhile; `unmarked`: see `without_marks`.
 
-        What is kept is of the commit `generation`, and forgotten with it.
+        Texts are kept for one commit, `generation`, and dropped when another is asked for.
         """
         kept, key = self._kept, (doc_id, unmarked)
         if kept[0] != generation:

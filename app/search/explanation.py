@@ -26,7 +26,7 @@ def _ranked_as(reasons: Reasons) -> str:
 
 
 def contrast(page: ResultPage, hit: Hit) -> Contrast | None:
-    """A hit and the one in the row above, the first one and the one below: their points part by part."""
+    """A hit against the one in the row above (the first hit: the row below), their points part by part."""
     reasons = page.reasons
     if reasons is None or len(page.hits) < 2:
         return None

@@ -30,7 +30,7 @@ TIMES = (("today", "today", 1), ("week", "last 7 days", 7), ("month", "last 30 d
 """value, label, and how many days of the local calendar it reaches back, today included"""
 
 MAX_FOLDERS = 8
-"""that are counted for one page"""
+"""folders counted for one page"""
 
 
 class FolderNames:
@@ -68,7 +68,7 @@ class FolderNames:
         return [(names[step], int(total[step])) for step in most.tolist()]
 
     def _steps_from(self, within: str, roots: tuple[str, ...]) -> tuple[list[str], Ints]:
-        """What folders are counted under, and which of these each folder is; -1 for one that lies elsewhere."""
+        """The folders that counts are given for, and in which of them each folder lies; -1 for one elsewhere."""
         known = self._steps.get((within, roots))
         if known is None:
             of = _base_of if len(roots) > 1 and not within else _one_step
@@ -110,7 +110,7 @@ def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames, *, within:
     documents, chosen = snapshot.documents, admitted.nonzero()[0]
 
     def kinds() -> Ints:
-        """[n_numbers] the type of each and how many of the times it is too old for, in one number."""
+        """[n_numbers] each document's type, and how many of the TIMES it is too old for, as one number."""
         n_passed = np.searchsorted(list(_reach(now).values()), age(documents["modified"], now), side="left")
         return np.asarray(n_passed + (len(TIMES) + 1) * documents["type"].astype(np.int64))
 

@@ -1,7 +1,7 @@
 """Headings above a text and above a line of it: the head of a mail, properties, the heading over a place.
 
-A heading is found when it is shown: in a note by its marks, in HTML by what its reader has seen. Notes are Markdown,
-org, reStructuredText and AsciiDoc; what stands in a block of code is no heading.
+Headings are looked for only when shown: in notes by their marks, in HTML at the offsets that its reader noted. Notes
+are Markdown, org, reStructuredText and AsciiDoc; a line in a block of code is no heading.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def heading_over(text: str, line: int, path: str, *, title: str = "") -> str:
 
 
 def heading_among(text: str, line: int, starts: Sequence[int], *, title: str = "") -> str:
-    """The same, of the lines of a text that begin at these offsets, in order; "" for one that the title begins with.
+    """The nearest heading at or above a line, of the lines that begin at `starts` (ascending); "" for none.
 
-    Of the first one that says the title at length, too: under "git-merge(1)" the heading "git-merge(1) Manual Page".
+    "" too where the title is the heading and a site's name, and for a first heading "NAME Manual Page" of title "NAME".
     """
     at = len(text) - len(text.split("\n", line - 1)[-1])
     place = bisect_right(starts, at) - 1
@@ -83,7 +83,7 @@ def _shown(heading: str, title: str) -> str:
 _LABELS = (("to", "To"), ("cc", "Cc"), ("bcc", "Bcc"))
 _BEHIND = (("attachment", "Attached"), ("tag", "Tags"), ("is", "State"))
 _UNSAID = frozenset({"message-id", "id"})
-"""properties for programs"""
+"""properties that only programs read"""
 
 
 def head_of(hit: Hit | DocumentRow) -> Iterator[tuple[str, str]]:

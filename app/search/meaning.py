@@ -1,6 +1,6 @@
-"""Meaning as the search uses it: the encoder, loaded once beside the first questions, and the newest vectors.
+"""Meaning as the search uses it: the encoder, loaded once in the background, and the newest vectors.
 
-A page by words never waits for a page by meaning while a query is typed; the settled page waits for the encoder once.
+While a query is being typed, its page never waits for meaning; the page of the finished query waits for the encoder.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from indexer.retrieval.candidates import Candidates
 from indexer.text.language import NAMES
 
 N_NEAREST = 100
-"""candidates that need not hold a word of the query"""
+"""candidates by meaning, which need not hold a word of the query"""
 LEAST = 0.3
-"""similarity below which a document is no candidate for its meaning; below it stands what is near to everything"""
+"""least similarity of a candidate by meaning; what is near to everything stays below it"""
 LEAST_WORDS = 3
-"""in title and text, below which a document is no candidate for its meaning: "Sheet1" is near to everything, too"""
+"""least words in title and text of a candidate by meaning: "Sheet1" is near to everything, too"""
 KEPT_QUERIES = 256
 FRESH_SECONDS = 10.0
-"""vectors that are made while somebody types are taken in after so long"""
+"""while somebody types, vectors made meanwhile are read at most this often"""
 
 
 def why_without(settings: MeaningSettings) -> str:
@@ -40,7 +40,7 @@ def why_without(settings: MeaningSettings) -> str:
 
 
 class _Encoded:
-    """One encoder, loaded once beside the first questions, and the newest vectors that it made."""
+    """One encoder, loaded once in the background, and the newest vectors that it made."""
 
     def __init__(self, folder: Path, load: Callable[[], encoder.SentenceEncoder]) -> None:
         self.folder, self._load = folder, load
@@ -67,7 +67,7 @@ class _Encoded:
         try:
             loaded = self._load()
         except encoder.NoEncoder as error:
-            self.why_not = str(error)  # words find as ever
+            self.why_not = str(error)  # searching by words goes on
             return
         self._vector_of = lru_cache(KEPT_QUERIES)(lambda text: loaded.encode([text])[0])
         self._encoder = loaded
@@ -78,7 +78,7 @@ class _Encoded:
         return nearest.to(self._vector_of(text)) if nearest and self._vector_of else None
 
     def _nearest(self, reading: Reading, fresh_seconds: float) -> Nearest | None:
-        """The vectors for a commit; those made since are read again after so long."""
+        """The vectors for a commit, read again after `fresh_seconds` if they have changed since."""
         if self._encoder is None:
             return None
         with self._lock:
@@ -144,12 +144,12 @@ def nearest_documents(closeness: Closeness, reading: Reading, query: Query, narr
         eligible &= narrow
     for condition in conditions(query):
         eligible = eligible & matcher.admitted(condition)
-    across = closeness.is_across(np.arange(eligible.size))  # as many beside the others, in whose places they are not
+    across = closeness.is_across(np.arange(eligible.size))  # counted apart, so that they take no others' places
     return np.concatenate([closeness.best(eligible & chosen, N_NEAREST, LEAST) for chosen in (~across, across)])
 
 
 def languages_of(reading: Reading, closeness: Closeness, docs: Ints) -> dict[int, str]:
-    """Place in `docs` -> the name of its language, for those read in another one than the query's."""
+    """Place in `docs` -> the name of its language, for those found across languages."""
     languages = reading.snapshot.documents.take("language", docs)
     return {i: NAMES[languages[i]] for i in np.flatnonzero(closeness.is_across(docs)).tolist()}
 

@@ -26,7 +26,7 @@ from indexer.text.language import LANGUAGES, STEMMERS
 from indexer.text.spelling import Vocabulary
 
 LEAST_SHARE = 0.02
-"""by a language of fewer documents than this, only those are stemmed"""
+"""share of the documents below which a language stems only its own documents, not all of them"""
 SPELT = ("body", "title", "name")
 """fields whose words correct misspelt ones"""
 NOTHING_READ: CommitName = (-1, ())
@@ -42,7 +42,7 @@ class Reading:
         present = _languages(snapshot)
         self.languages = languages or _common(present)
         self.own_languages = () if languages else tuple(code for code in present if code not in self.languages)
-        """the languages of fewer documents, by which those alone are stemmed"""
+        """the rarer languages, each of which stems only its own documents"""
         self._alone: Reading | None = None
         self.elsewhere: Mapping[str, Frequency] = ALONE
         """what other machines hold of the concepts of one query"""
@@ -79,7 +79,7 @@ class Reading:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """All words of titles and texts with their document frequency."""
-        snapshot = self.snapshot  # not `self`: this would hold what holds it, and with it a commit long gone
+        snapshot = self.snapshot  # not `self`: that would be a cycle, which keeps an old commit in memory
         return Vocabulary(
             [own for field in SPELT for own in snapshot.term_lists(field)],
             lambda term: sum(snapshot.document_frequency(field, term) for field in SPELT),
@@ -125,7 +125,7 @@ def _languages(snapshot: Snapshot) -> dict[str, int]:
 
 
 def _common(present: dict[str, int]) -> tuple[str, ...]:
-    """By which all documents are stemmed, also those whose language was not recognised."""
+    """The languages by which all documents are stemmed, also those whose language was not recognised."""
     least = LEAST_SHARE * sum(present.values())
     return tuple(code for code, n in present.items() if n >= least) or ("en",)
 

@@ -33,12 +33,12 @@ class Found(Struct, frozen=True, eq=False):
     """What one machine finds for a query."""
 
     query: Query
-    """the one that was looked for: what is surely meant, where the typed one finds nothing"""
+    """the query that was looked up: as typed, or what was surely meant where nothing holds all its words"""
     candidates: Candidates
     better: str
     """a better spelling"""
     terms: list[str]
-    """what names it to the pick memory"""
+    """the words by which the pick memory knows the query"""
     completions: list[str]
     table: CandidateTable
     """in BM25F order, its features not yet scaled over the page"""
@@ -130,7 +130,7 @@ def nearest_first(
 
 
 def bm25_ranks(contents: Sequence[int]) -> dict[int, int]:
-    """Candidate -> its rank by BM25F, in whose order they stand, copies collapsed, from 1."""
+    """Candidate -> its rank from 1 by BM25F, copies collapsed; `contents` is in that order."""
     rank_of: dict[int, int] = {}
     return {i: rank_of.setdefault(content, len(rank_of) + 1) for i, content in enumerate(contents)}
 
@@ -166,7 +166,7 @@ def make_hit(
     row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copies: tuple[str, ...] = (),
     twins: tuple[str, ...] = (), missing_words: tuple[str, ...] = (), aside: Aside = PLAIN,
 ) -> Hit:  # fmt: skip
-    """One result; looks whether its file is still there."""
+    """One result; checks whether its file is still there."""
     name, n_messages = aside.thread or ("", 0)
     is_there = aside.machine != "" or (
         os.access(row.path, os.F_OK, follow_symlinks=False) if _ASKS_ALONE else os.path.lexists(row.path)
@@ -218,11 +218,11 @@ def reasons_of(ranked: Ranked, shown: Mapping[int, int], times: Callable[[str, s
 
 
 _ASKS_ALONE = os.access in os.supports_follow_symlinks
-"""whether the system says that a file is there without all that it knows of it, in two thirds of the time"""
+"""whether the system can check that a file exists without reading its metadata, in two thirds of the time"""
 
 
 def query_terms(candidates: Candidates, languages: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """The stemmed words by which the pick memory knows a query, and the endings of its unfinished last word."""
+    """The stemmed words by which the pick memory knows a query, and the completions of its unfinished last word."""
     language = languages[0] if languages else ""
     terms = [stem(concept.surface[0], language) for concept in candidates.concepts]
     last = candidates.concepts[-1] if candidates.concepts else None
@@ -244,7 +244,7 @@ def remarks(query: Query, candidates: Candidates) -> tuple[Problem, ...]:
 def highlight_words(candidates: Candidates) -> tuple[str, ...]:
     """The words to highlight: every form that counts as a match, phrases whole, prefixes with a star.
 
-    But who wrote it and to whom: a text says that in its signature, which is no passage to show.
+    Senders and recipients are left out: a text names them in its signature, which is no passage to show.
     """
     words: dict[str, None] = {}
     for concept in candidates.concepts:

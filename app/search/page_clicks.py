@@ -27,7 +27,7 @@ class PageClicks:
     def opened(self, visit: ShownPage, hit: Hit) -> ShownPage:
         """The visit with one more opened result; it counts as a pick at once. The same result counts once.
 
-        One of another machine is a pick there, where it was fetched from.
+        A result of another machine counts as a pick on that machine, where it is fetched from.
         """
         place = hit.rank - 1
         if place in visit.opened or place >= len(visit.doc_ids):
@@ -51,14 +51,14 @@ class PageClicks:
         )  # fmt: skip
 
     def _clicks(self, visit: ShownPage) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """[k] of the first page, or down to the result after the last one opened: no further down was anything seen."""
+        """[k] of the first page, or down to the result after the last one opened: what is further down was not seen."""
         k = min(len(visit.doc_ids), max(self._page_size, max(visit.opened) + 2))
         clicks = np.zeros(k, dtype=np.bool_)
         clicks[list(visit.opened)] = True
         return clicks
 
     def outcomes_of(self, visit: ShownPage) -> list[outcomes.Outcome]:
-        """Where what was opened on a page stands, as it will be noted when the page is left; none of other orders."""
+        """The ranks of what was opened on a page, as recorded when the page is left; none for pages in other orders."""
         if not visit.opened or visit.manifest_hash != MANIFEST_HASH or not self._learner.settings.enabled:
             return []
         clicks = self._clicks(visit)
@@ -74,7 +74,7 @@ class PageClicks:
         ]
 
     def exchange(self, visit: ShownPage | None) -> None:
-        """Keep this page, or none, and leave the kept one, in one transaction: no other process leaves it again."""
+        """Keep this page, or none, and leave the one kept before, in one transaction: no other process leaves it."""
         kept = load_shown(self._store)
         with self._store.transaction(durable=kept is not None and bool(kept.opened)):
             kept = load_shown(self._store)  # another process may have had it meanwhile

@@ -1,6 +1,6 @@
-"""The order of a page: what the ranker gives, then the rules that raise and lower candidates, one after another.
+"""The order of a page: the ranker's scores, then rules that raise and lower candidates, one after another.
 
-A rule sees the page as the rules before it left it. It gives each candidate points, and what is said of that in a few
+Each rule sees the page as the rules before it left it, and gives every candidate points and an explanation of a few
 words; the reasons of a result name the rule that moved it (app.search.reasons.PARTS).
 """
 
@@ -31,24 +31,24 @@ from indexer.storage.catalogue import DocumentRow
 from indexer.storage.snapshot import Snapshot
 
 CALLED_SHARE, CALLED_ROUNDING = 0.4, 1e-9
-"""`name_share` of k words that stand in a name of 4 k words: 2 k / (k + 4 k)"""
+"""`name_share` where a name of 4 k words holds all k words of the query: 2 k / (k + 4 k)"""
 STEP = 0.01
-"""points between the last document that a rule puts above others and the first of these"""
+"""points between the lowest document that a rule raises above others and the highest of those others"""
 ABROAD = 0.5
-"""what meaning alone is worth at most in another language, of what words are worth to the best text"""
+"""most that meaning alone earns a text in another language, as a share of the best text's points for its words"""
 N_NEAREST, SMOOTHING, SHARPNESS = 5, 0.4, 4
-"""how many of the nearest in meaning count, how much at most, and by which power of their closeness"""
+"""how many neighbours in meaning count; how much at most; the power of closeness that weights them"""
 CLOSE, MISSING = (0.4, 0.7), (0.2, 0.5)
-"""from where on, and from where on fully: the closeness of the nearest; the part of what was asked that the best text
-does not hold (chosen on cranfield, cisi, medline, scifact, manpages, locomo-chats and adi)"""
+"""(where the effect starts, where it is full) for the closeness of the nearest, and for the share of the query that the
+best text lacks (chosen on cranfield, cisi, medline, scifact, manpages, locomo-chats and adi)"""
 LEADING = 0.7
 """`same_query` of two and a half openings that have not faded"""
 _USAGE = np.isin(NAMES, USAGE_NAMES)
-"""[n_features] those made from the user's own picks"""
+"""[n_features] True for the features made from the user's own picks"""
 
 
 class Ranked(Struct, frozen=True, eq=False, dict=True):
-    """Candidates in BM25F order, equal ones newest first, with what is needed to show and to learn from them."""
+    """Candidates in BM25F order, equal ones newest first, with all that is needed to show them and learn from them."""
 
     table: CandidateTable
     scores: FloatVector
@@ -65,13 +65,13 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
     closeness: Closeness | None
     """of this machine's documents to the query in meaning; None where meaning has no part"""
     day_of: Callable[[DocumentRow], float | None]
-    """the day that the text of a document of this machine tells"""
+    """the date at the beginning of the text of a document on this machine"""
     tonight: float
     """the next midnight, in seconds since the epoch; dates after it are not believed"""
     extra: Mapping[str, FloatVector] = {}
     """rule -> [n_docs] points that were added to the ranker's"""
     notes: Mapping[str, Sequence[str]] = {}
-    """rule -> [n_docs] the words that tell of it, as "newest of 44 alike"; "" for none"""
+    """rule -> [n_docs] its explanation in a few words, such as "newest of 44 alike"; "" for none"""
 
     @property
     def has_words(self) -> bool:
@@ -80,7 +80,7 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def beyond(self) -> FloatVector | None:
-        """[n_docs] what the kind of the page adds to what the ranker of texts gives; None for a page of texts."""
+        """[n_docs] points that the page's kind adds to those of the text ranker; None for a page of texts."""
         return self.kind.beyond(self.learner.text(self.table.features)) if self.kind else None
 
     @cached_property
@@ -106,7 +106,7 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def believed(self) -> FloatVector:
-        """[n_docs] the dates of the files; of those in the future, what their `age` says."""
+        """[n_docs] the dates of the files; one in the future is replaced by the date that its `age` implies."""
         dates = np.array([row.modified for row in self.table.rows], dtype=np.float64)
         return self.tonight - age(dates, self.tonight)
 
@@ -132,11 +132,11 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
 
 
 Moved = tuple[FloatVector, Sequence[str]]
-"""[n_docs] points, and [n_docs] what is said of each, "" for nothing; () where a rule says nothing"""
+"""[n_docs] points, and [n_docs] an explanation of each, "" for none; () from a rule that explains nothing"""
 
 
 def other_languages(page: Ranked) -> Moved:
-    """Texts in other languages than the query's hold none of its words: their meaning counts for some of these, too."""
+    """A text in another language lacks the query's words, so its meaning also stands in for part of their points."""
     table, column = page.table, NAMES.index("meaning")
     foreign, closeness = table.foreign, table.features[:, column]
     points = np.zeros(len(page.scores))
@@ -147,13 +147,13 @@ def other_languages(page: Ranked) -> Moved:
 
 
 def smoothed_by_meaning(page: Ranked) -> Moved:
-    """Texts that mean alike answer alike: what the nearest of one are worth counts for it, too, where none holds all
-    that was asked (Diaz 2005, Regularizing Ad Hoc Retrieval Scores: one step towards his f*).
+    """Texts alike in meaning answer alike: where the best text lacks part of the query, each text's points move towards
+    those of its neighbours (Diaz 2005, Regularizing Ad Hoc Retrieval Scores: one step towards his f*).
 
         points_d = g h_d (sum_e w_de t_e / sum_e w_de - t_d),  w = r^SHARPNESS, e the N_NEAREST, no copies
         g = SMOOTHING rise(1 - any_coverage of the best, MISSING),  h_d = rise(max_e r_de, CLOSE), rise from 0 to 1
 
-    r is their closeness, t the text alone: what was opened stays the matter of what was opened.
+    r is their closeness, t the points for the text alone: those for former picks do not spread to neighbours.
     """
     table, points = page.table, np.zeros(len(page.scores))
     if page.closeness is None or page.kind is not None or points.size < 2:
@@ -182,11 +182,11 @@ def as_typed_first(page: Ranked) -> Moved:
 
 
 def called_first(page: Ranked) -> Moved:
-    """Words in a name, a title or folders say what a text is, words in a text alone what it mentions.
+    """Words in a name, title or folder say what a text is; words in its body alone say what it mentions.
 
-    Texts with all that was typed in their names, titles or folders stand above what lacks a part of it, and above what
-    stands behind documents, as do the documents that answer. Texts called so by file names that say little else stand
-    above all that has a part of it in its text alone, and above mails whose subjects say less. Former picks stay out.
+    A text with all typed words in name, title and folders stands above those that lack one. It stands above source code
+    behind documents, as do the answering documents that hold all words. If its file name says little else, it stands
+    above those with a word in the body alone and mails whose subjects lack one. What was chosen before is not passed.
     """
     table, behind, answers = page.table, page.sides.behind, page.sides.answers
     levels, outside = table.levels, (table.levels == near_duplicates.OUTSIDE).all(axis=1)
@@ -217,8 +217,8 @@ def _have_words(table: CandidateTable) -> Mask:
 
 
 def are_called(table: CandidateTable, *, by_names_alone: bool) -> Mask:
-    """[n_docs] whether name, title and folders hold all that was typed, a word alone as it was, and the name of all
-    that at most three other words each; `by_names_alone` counts no title and no folder."""
+    """[n_docs] whether name, title and folders (only the name, with `by_names_alone`) hold all that was typed, a single
+    word in that very form, and the name has at most three other words for each word typed (CALLED_SHARE)."""
     coverage, share = (table.features[:, NAMES.index(name)] for name in ("name_coverage", "name_share"))
     held = coverage > 1 - CALLED_ROUNDING if by_names_alone else (table.levels == near_duplicates.OUTSIDE).all(axis=1)
     called: Mask = held & (share > CALLED_SHARE - CALLED_ROUNDING) & table.as_typed
@@ -226,10 +226,10 @@ def are_called(table: CandidateTable, *, by_names_alone: bool) -> Mask:
 
 
 def latest_first(page: Ranked) -> Moved:
-    """A query that asks for the latest gets what has its other words in name, title or folders newest first, by the
-    date in the name or else of the series, above all but what holds everything in a row as it was typed.
+    """A query for the latest puts what has its other words in name, title and folders on top, newest first by the date
+    in the name or else that of the series; only what holds all that was typed, as it was typed, stands higher.
 
-    What stands behind documents does not count.
+    Source code that stands behind documents is not raised as one of the latest.
     """
     table, scores, n = page.table, page.scores, n_asking(page.concepts)
     typed, asked = _typed_and_asked(page, n) if n else (np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))
@@ -255,8 +255,8 @@ def latest_first(page: Ranked) -> Moved:
 
 
 def _typed_and_asked(page: Ranked, n_asking: int) -> tuple[Mask, Mask]:
-    """[n_docs] what holds all that was typed in a row, and what holds all but the first `n_asking` concepts, which ask
-    for the latest; of the latter only texts, where there are any."""
+    """[n_docs] what holds all that was typed (in a row, or outside its text); of the rest, what holds outside its text
+    all but the first `n_asking` concepts, which ask for the latest: only texts, where there are any."""
     table, phrases = page.table, [NAMES.index(name) for name in ("body_phrase", "title_phrase")]
     typed = (table.features[:, phrases] == 1).any(axis=1) | (table.levels == near_duplicates.OUTSIDE).all(axis=1)
     excluded = typed | page.sides.behind | table.chosen_before
@@ -278,9 +278,9 @@ def chosen_first(page: Ranked) -> Moved:
 
 
 def raised(levels: Ints, scores: FloatVector, chosen_before: Mask) -> FloatVector:
-    """Points [n_docs] that put a higher one of `levels` [n_docs] above all lower ones; 0 is not raised.
+    """Points [n_docs] that put documents of a higher level above all of lower `levels` [n_docs]; 0 is not raised.
 
-    But for what a person has `chosen_before` [n_docs] for this very query: that stands by its own points.
+    What a person has `chosen_before` [n_docs] for this very query need not be passed: it stands by its own points.
     """
     lifted = scores.copy()
     for level in sorted(set(levels[levels > 0].tolist())):  # np.unique would load masked arrays
@@ -292,10 +292,10 @@ def raised(levels: Ints, scores: FloatVector, chosen_before: Mask) -> FloatVecto
 
 
 def newest_of_alike(page: Ranked) -> Moved:
-    """Of bills of one firm and drafts of one letter the words cannot say which is meant: the newest comes first.
+    """Words cannot tell which of one firm's bills or which draft of a letter is meant: the newest comes first.
 
-    What was chosen before, what the latest rule moved and what holds none of the words keeps its place; so does all
-    where a person prefers older documents. Those of different names, or of another form of the word, are never alike.
+    What was chosen before, moved by the rule `latest` or found without words keeps its place; so does everything for a
+    person who prefers older documents. Never alike: what the query names more or less surely, or other forms of a word.
     """
     table, rows, names = page.table, page.table.rows, page.table.names
     if page.learner.prefers_older():
@@ -329,8 +329,8 @@ def newest_of_alike(page: Ranked) -> Moved:
 
 
 def beside_texts(page: Ranked) -> Moved:
-    """No text speaks for pictures, recordings and films: after every two texts stands the best of those left that hold
-    all words in their names and properties."""
+    """Pictures, recordings and films have no text to earn points: after every two texts stands the best one left whose
+    name and properties hold all words."""
     rows, scores = page.table.rows, page.scores
     are_silent = np.array([not row.n_words and row.type in ("image", "audio", "video") for row in rows], dtype=bool)
     hold_all = np.array([not words for words in page.table.missing_words], dtype=bool)
@@ -345,7 +345,7 @@ def beside_texts(page: Ranked) -> Moved:
 class PageRule(Struct, frozen=True):
     moves: Callable[[Ranked], Moved]
     moves_most: bool = False
-    """whether most candidates get points; a reason then holds a result's against those of the others"""
+    """whether most candidates get points; a reason then compares a result's points with those of the others"""
 
 
 RULES: dict[str, PageRule] = {
@@ -368,7 +368,7 @@ def rank(
 ) -> Ranked:  # fmt: skip
     """The candidates with what the ranker and all rules give them; `found` also has those of other machines."""
     features, own = scaled(found.features), ~found.foreign
-    if not own.all():  # those in the query's language stand as if they were alone
+    if not own.all():  # documents in the query's language are scaled among themselves
         features[own] = scaled(found.features[own])
     features[:, _USAGE] *= min(learner.settings.strength, 1.0)
     table = structs.replace(found, features=features, as_typed=found.as_typed | (not found.as_typed.any()))

@@ -1,9 +1,9 @@
 """Why a result stands where it stands: its score in named parts, and in a few words what put it there.
 
-The parts of a result add up to its score, and with its luck to what it is shown by. A result was moved when it does not
-stand where its words alone (BM25F) would put it. A part is the cause of that when without it (with what the middle one
-of the others has of it) the result would stand nearer to there. What the words themselves are worth is no cause: it is
-what all others are held against.
+The parts of a result add up to its score; its luck (a part, too) is what exploration added to that. A result was moved
+when it does not stand where its words alone (BM25F) would put it. A part caused the move if, with only the other
+results' median points for that part, the result would stand nearer to that place. The points for the words themselves
+are never a cause: all other parts are measured against them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from foltr.federated.aggregation.rows import middle_of
 from indexer.retrieval.features import NAMES
 
 TIE = 1e-6
-"""points; scores this near are told apart by where their words put them"""
+"""points; scores nearer than this are tied, and the order by words alone decides"""
 LEAST = 0.005
-"""points; what is smaller is not told"""
+"""points; what is smaller is not mentioned"""
 TINY = 1e-9
-"""points by which sums may differ that are the same"""
+"""points by which equal sums may differ through rounding"""
 
 PARTS = {
     "words": "what its words are worth",
@@ -106,11 +106,11 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
     extra: Mapping[str, FloatVector] = field(default_factory=dict)
     """part -> [n_docs] points that were added to the ranker's"""
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """part -> for each candidate the words that tell of it, as "newest of 44 alike"; "" for none"""
+    """part -> for each candidate its explanation in a few words, such as "newest of 44 alike"; "" for none"""
     n_picks: Callable[[int], float] = lambda candidate: 0.0
     """candidate -> what is left of the times it was opened for this very query"""
     kind: PageKind | None = None
-    """what the page is beside one of texts, and its own ranker's points; None for a page of texts"""
+    """the kind of the page and the points of that kind's ranker; None for a page of texts"""
 
     @cached_property
     def _given_up(self) -> FloatVector:
@@ -150,7 +150,7 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
     def beyond(self, place: int) -> FloatVector:
         """[n_parts] what the result at `place` (from 0) has of each part beyond the middle of the others.
 
-        Of `words` nothing, and of luck and extras, which most results have none of, beyond nothing at all.
+        0 for `words`. Luck and extras, which most results have none of, count in full.
         """
         if len(self.shown) < 2:
             return np.zeros(len(PARTS))
@@ -162,7 +162,7 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _values(self) -> FloatVector:
-        """[n_shown] what all parts of each come to, luck included."""
+        """[n_shown] the sum of all parts of each, luck included."""
         values: FloatVector = self.parts.sum(axis=1)
         return values
 
@@ -184,10 +184,10 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
         return ways
 
     def pulls(self, place: int) -> FloatVector:
-        """[n_parts] what of `beyond` went the way that the result at `place` (from 0) went from its words; 0 elsewhere.
+        """[n_parts] `beyond`, but 0 where it does not point the way that the result at `place` (from 0) was moved.
 
-        Where others were moved past the result by an extra or the lot, and the ranker alone would leave it, or move it
-        the other way, no part of the ranker's pulled it.
+        If the ranker alone would not have moved it that way, its parts are 0: an extra or the lot moved the result, or
+        moved others past it.
         """
         way = int(np.sign(self.by_words[place] - place))
         beyond = self.beyond(place)
@@ -199,7 +199,7 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
     def causes(self, place: int) -> list[str]:
         """The parts that moved the result at `place` (from 0) to where it is, the strongest first.
 
-        What has a place beside texts would have it with fewer points, too: nothing else is the cause then.
+        A result placed beside texts would stand there with fewer points, too, so that rule is then its only cause.
         """
         found = []
         for name, points in zip(PARTS, self.pulls(place).tolist(), strict=True):
@@ -230,7 +230,7 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
         return _raised(name, value) if raised else _LOWERED.get(name, "")
 
     def _of_kind(self, candidate: int, *, raised: bool) -> str:
-        """What of the page's kind moved a result most, in words; "" for what only tells of the words once more."""
+        """Which feature of the page's kind moved a result most, in words; "" for one that only repeats the words."""
         assert self.kind is not None
         points = self.kind.points[candidate] - middle_of(self.kind.points[self.shown])
         most = int(np.argmax(points if raised else -points))

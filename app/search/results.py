@@ -42,7 +42,7 @@ class Hit(Struct, frozen=True):
     bm25_rank: int
     """where plain BM25F would have put it, 1 for the first"""
     properties: tuple[tuple[str, str], ...] = ()
-    """what describes it beside its text: (name, value) pairs, see indexer.properties"""
+    """what describes it apart from its text: (name, value) pairs, see indexer.properties"""
     copies: tuple[str, ...] = ()
     """paths of other files with the same content, collapsed into this result"""
     twins: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ def title_of(hit: Hit | DocumentRow) -> str:
 
 
 class FacetCount(Struct, frozen=True):
-    """How many of the matching documents have one value: type "pdf", folder "/home/a/notes", time "last week"."""
+    """How many of the matching documents have one value: type "pdf", folder "/home/a/notes", time "week"."""
 
     value: str
     """what `SearchRequest` takes to narrow to it"""
@@ -150,7 +150,7 @@ class ResultPage(Struct, frozen=True, eq=False):
     words: tuple[str, ...] = ()
     """the folded words and prefixes ("trans*") that results are highlighted by"""
     page_id: int = 0
-    """names this page to `Search.open` and `Search.leave`"""
+    """names this page to `Search.opened` and `Search.leave`"""
     unasked: tuple[str, ...] = ()
     """a line for each other machine that has no part in this page: which, and why"""
     reasons: Reasons | None = None
@@ -233,7 +233,7 @@ class Explanation(Struct, frozen=True):
     contributions: tuple[Contribution, ...]
     """those that moved it most come first"""
     summary: str
-    """one sentence: "By its words alone it would stand at 8; it stands at 1: opened 3 times for this." """
+    """one sentence: "Its words alone would put it at 8; it stands at 1: opened 3 times for this." """
     contrast: Contrast | None = None
     """None where nothing else was found, or the order is not that of the scores"""
     ranked_as: str = ""

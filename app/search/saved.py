@@ -2,7 +2,7 @@
 
     tax = "type:pdf (tax OR steuer) dir:~/Documents"
 
-The file is theirs to edit, and to carry along. A saved search cannot hold another, so that none can hold itself.
+Users may edit the file and carry it along. A saved search cannot hold another, so that none can hold itself.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class SavedSearches:
     def written_out(self, query: str, *, as_you_type: bool = False) -> WrittenOut:
         """`query` with each @name replaced; a name that is not there stays as a word, and is a problem.
 
-        Where nothing is saved, or the file cannot be read, `@` is as any other sign.
+        Where nothing is saved, or the file cannot be read, `@` is an ordinary sign.
         """
         if "@" not in query:
             return WrittenOut(query)
@@ -127,7 +127,7 @@ class SavedSearches:
         return WrittenOut(out + query[at:], tuple(problems), tuple(moved))
 
     def _write(self, searches: Mapping[str, str], changed: str) -> None:
-        """Change the one line, so that comments and order stay; the whole file where it is not written so."""
+        """Change one line, so that comments and order stay; write the whole file anew where that is not enough."""
         import tomli_w
 
         try:
@@ -178,5 +178,5 @@ def _unknown(name: str, known: Mapping[str, str]) -> str:
 
 
 def _has_operator(*queries: str) -> bool:
-    """Whether one of them is more than words beside each other, so that brackets must keep together what belongs so."""
+    """Whether one of them has an operator, so that a saved text needs brackets to stay together."""
     return any(token.kind in _OPERATORS for query in queries for token in tokens(query, as_you_type=True)[0])

@@ -64,14 +64,14 @@ if TYPE_CHECKING:
 
 UNKEPT = "the data folder cannot be written ({}), so nothing is learned or remembered"
 PARTS = 5
-"""documents that are looked at for each row of those changed lately"""
+"""documents fetched for each row wanted among those changed last: the files of one archive share a row"""
 
 
 class Search:
     """Searches one index and learns from what is opened; safe to call from several threads."""
 
     def __init__(self, settings: Settings, paths: Paths, *, resident: bool = False) -> None:
-        """`resident`: many queries will be asked, so that what takes a while to load is worth it."""
+        """`resident`: this process will answer many queries, so it is worth loading what takes a while."""
         create_data_folder(paths)
         self._settings, self._paths = settings, paths
         self.catalogue = Catalogue.open(paths.catalogue)
@@ -85,7 +85,7 @@ class Search:
         self._saved = SavedSearches(paths.saved)
 
     def _open_state(self) -> None:
-        """What was learned, and what learns."""
+        """Open what was learned, and what learns from clicks."""
         self.store = Store.for_searching(self._paths.state)
         self.unkept = UNKEPT.format(self.store.why_unkept) if self.store.why_unkept else ""
         """why nothing is learned or remembered now, as one line; "" when all is well"""
@@ -108,18 +108,18 @@ class Search:
     def close(self) -> None:
         """Close the files; the search cannot be used afterwards."""
         if "machines" in self.__dict__:
-            self.machines.close()  # who waits for one has an answer then
+            self.machines.close()  # ends the wait of whoever still waits for one
         self.store.close()
         self.catalogue.close()
 
     @property
     def trouble(self) -> str:
-        """Why the index cannot be read, as one line; "" when it can. It answers as an empty one until then."""
+        """Why the index cannot be read, as one line; "" when it can. Until then it is treated as empty."""
         return self._reader.trouble
 
     @property
     def reading(self) -> Reading:
-        """The commit that is asked now."""
+        """The commit that queries run on now."""
         return self._reader.reading
 
     def written_out(self, text: str) -> str:
@@ -143,7 +143,7 @@ class Search:
         written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
         typed = parse(written.text, now=now, as_you_type=request.as_you_type)
         typed = with_neighbours(typed, reading.snapshot, (*reading.languages, *reading.own_languages))
-        if request.order == "learned" and asks_for_people(typed):  # no word says which of their letters matters more
+        if request.order == "learned" and asks_for_people(typed):  # no word says which of their mails matters more
             request = structs.replace(request, order="modified")
         found, far, unasked = self._everywhere(reading, request, typed, now, tonight)
         candidates, is_as_typed = found.candidates, found.query is typed
@@ -194,7 +194,7 @@ class Search:
     def _everywhere(
         self, reading: Reading, request: SearchRequest, typed: Query, now: float, tonight: float
     ) -> tuple[pages.Found, list[FarFound], tuple[str, ...]]:
-        """What is found here, and on the other machines that are asked; and a line for each that has no part."""
+        """What this machine and the other machines asked find; and a line for each of those that took no part."""
         if not request.on or typed.root is None or request.folder:
             return self._found(reading, request, typed, now, tonight), [], ()
         as_typed = structs.replace(request, text=typed.text, as_typed=True)
@@ -233,7 +233,7 @@ class Search:
     def _look_up(
         self, reading: Reading, request: SearchRequest, query: Query, now: float, tonight: float
     ) -> tuple[Query, Candidates, Closeness | None, str]:
-        """What a query finds, and its better spelling; where nothing, what is surely meant and what that finds."""
+        """What a query finds and a better spelling; if nothing has all its words, what the surely meant one finds."""
         closeness = self._closeness(reading, query, request)
         candidates = self._candidates(reading, query, request, tonight, closeness)
         if request.as_you_type or candidates.named.any():
@@ -254,7 +254,7 @@ class Search:
         meant = parse(better, now=now)
         near = self._closeness(reading, meant, request)
         instead = self._candidates(reading, meant, request, tonight, near)
-        # What says the same in other words lacks the words: where meaning answers, they stay as they are.
+        # A text that says the same in other words lacks these: where meaning answers, the query stays as typed.
         unfound = not request.as_typed and not candidates.n_all_words and closeness is None
         if is_sure and unfound and instead.n_all_words:
             return meant, instead, near, better
@@ -292,14 +292,14 @@ class Search:
         return self._day_of(row.doc_id, row.content_hash)
 
     def _draw(self, request: SearchRequest) -> int | None:
-        """What drafts the first page in turns with plain BM25F, the same all session; None where it is not."""
+        """The seed, the same all session, that interleaves the first page with plain BM25F; None where none is."""
         learning = self._settings.learning
         if not (learning.interleave and learning.enabled and request.explore):
             return None
         return int.from_bytes(session_nonce(self.store, now=time.time())[:8], "little")
 
     def _purge(self, hits: tuple[Hit, ...]) -> None:
-        """Note files that are gone, each once: the catalogue may be busy, and nobody waits for this twice."""
+        """Note each missing file in the catalogue once: it may be busy, and nobody should wait for it twice."""
         for hit in hits:
             if hit.missing and hit.path and hit.path not in self._gone:
                 self._gone.add(hit.path)
@@ -322,9 +322,9 @@ class Search:
         return None
 
     def recent(self, *, n_opened: int = 8, n_changed: int = 20) -> ResultPage:
-        """A page for no question: what was opened last, then what was changed last; nothing is kept for it.
+        """A page for an empty query: the documents opened last, then those changed last; nothing is kept for it.
 
-        An archive is one of the latter, and not each file in it; a date in the future, from a wrong clock, is none.
+        An archive counts as one changed document; those dated more than a day ahead (a wrong clock) are left out.
         """
         page = self.search(SearchRequest("", order="modified", limit=PARTS * n_changed))
         until = time.time() + DAY
@@ -359,14 +359,14 @@ class Search:
             self._clicks.exchange(visit)
 
     def keep_places(self, places: Sequence[tuple[int, int]]) -> None:
-        """Where (line, page) the passages are that were printed of the first results of the kept page."""
+        """Remember where (line, page) the passages printed for the first results of the kept page are."""
         with self._unless_unkept(), self.store.transaction(durable=False):
             visit = load_shown(self.store)
             if visit is not None:
                 save_shown(self.store, structs.replace(visit, places=tuple(places)))
 
     def here(self, page: ResultPage, hit: Hit, how: How, data_dir: Path) -> tuple[Hit, How]:
-        """A result to open, of another machine where it was brought to, and how; MachineError."""
+        """The result to open, and how; one of another machine is fetched first and gets its path here. MachineError."""
         visit = self._shown.of(page.page_id)
         if not hit.machine or visit is None:
             return hit, how
@@ -374,10 +374,10 @@ class Search:
         return structs.replace(hit, path=row.path), how
 
     def open_shown(self, page: ShownPage | None, rank: int, far: DocumentRow | None = None) -> Hit | None:
-        """Record that result `rank` of a page that was kept was opened and give it; None when there is no such result.
+        """Record that result `rank` of a kept page was opened, and return it; None when there is no such result.
 
-        Where another search has taken the page's place meanwhile, the page is left at once. `far` is the row of a
-        result of another machine.
+        If another search has replaced the page meanwhile, the page is left at once. `far` is the row of a result of
+        another machine.
         """
         with self._unless_unkept(), self.store.transaction():
             kept = load_shown(self.store)
@@ -401,7 +401,7 @@ class Search:
 
     @contextlib.contextmanager
     def _unless_unkept(self) -> Iterator[None]:
-        """When the disk gets full meanwhile, what cannot be kept is left out, and `unkept` says so."""
+        """If the state can no longer be written (a full disk), what would be kept is dropped, and `unkept` says so."""
         self._follow_state()
         try:
             yield

@@ -38,7 +38,7 @@ class PageRecord(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     owners: tuple[int, ...] = ()
     """of an interleaved page, which team placed each result; else ()"""
     places: tuple[tuple[int, int], ...] = ()
-    """(line, page) of the passages that were printed of the first results, 0 where unknown"""
+    """(line, page) of the passages printed for the first results, 0 where unknown"""
     marks: tuple[tuple[str, ...], ...] = ()
     """type and hashed folders of each (app.learning.traits); () where unknown"""
     machines: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class ShownPage(PageRecord, frozen=True, eq=False, kw_only=True):
     query: QueryKey
     """hashed query terms"""
     beyond: FloatVector | None = None
-    """[n_docs] what the kind of the page added to the points of the text; None for a page of texts"""
+    """[n_docs] points that the page's kind added to those of the text ranker; None for a page of texts"""
 
     def __post_init__(self) -> None:
         n = len(self.doc_ids)
@@ -76,7 +76,7 @@ class ShownPage(PageRecord, frozen=True, eq=False, kw_only=True):
 
 
 KEPT_PAGES = 50
-"""pages that can still be opened from and left"""
+"""pages from which results can still be opened, and which can still be left"""
 
 
 class OpenPages:

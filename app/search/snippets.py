@@ -1,7 +1,7 @@
 """The line or two of a document that show why it was found.
 
-Matches are found in the text as the index folds it, accents and points left out wherever they are written apart, and
-where each of its letters stands is known: accents, case and ligatures do not matter. Outside Chinese, Japanese and
+Matches are found in the text as the index folds it, accents and points dropped even where they are written apart, and
+mapped back to the places of its letters: accents, case and ligatures do not matter. Outside Chinese, Japanese and
 Korean a match begins and ends at the edge of a word or of a part of a joined one, as the index splits them: `foo` is
 found in foo_bar, FooBar and foo.bar, not in food.
 """
@@ -28,24 +28,24 @@ Span = tuple[int, int]
 """[start, end) offsets in a text"""
 
 MAX_WORDS = 400
-"""Forms beyond are not looked for: the pattern stays small."""
+"""words looked for; further ones are ignored, so that the pattern stays small"""
 
 _DROPPED = 0x110000
 """stands for a mark that the index leaves out"""
 _SYLLABLE = re.compile("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
-"""a Korean one whose letters are written apart, as names of files on a Mac have them"""
+"""a Korean syllable whose letters are written apart, as in file names on a Mac"""
 _INDIAN = "\u0900-\u0963\u0966-\u0dff"
 """letters and vowel signs of India's scripts"""
 _DOTS = frozenset(chr(first + 2) for first in SCRIPTS_WITH_DOTS)
 """signs of a nasal, for which India's texts also have the letter"""
 _FOLDING = (range(0x80, 0x3400), range(0xA000, 0xAC00), range(0xF900, 0xFFF0), range(0x1D400, 0x1D800))
-"""code points outside of which nothing folds to anything else (but for rarities)"""
+"""the code points that may fold to something else (but for rarities)"""
 _JOINED = (
     range(0xC6, 0xC7), range(0xDF, 0xE7), range(0x132, 0x154), range(0x1C4, 0x1FE), range(0x587, 0x588),
     range(0x675, 0x679), range(0xE33, 0xE34), range(0xEB3, 0xEDE), range(0xF43, 0xF6A), range(0x1E9A, 0x1E9F),
     range(0x1F80, 0x1FFD), range(0x309F, 0x30A0), range(0x30FF, 0x3100), range(0xFB00, 0xFDFC), range(0xFEF5, 0xFEFD),
 )  # fmt: skip
-"""those of them among which are the letters that fold to several"""
+"""those of them that contain the letters that fold to several"""
 _BETWEEN = r"(?:['’][sS])?[\W_]{1,20}"
 """between the words of a phrase: blanks, punctuation, line ends"""
 _LETTERS = {
@@ -114,7 +114,7 @@ def _ligatures() -> dict[str, str]:
 
 
 class _FoldedLetters:
-    """For each character of the first two planes the one that it folds to, case kept: those that a text has had.
+    """What each character of the first two planes folds to, case kept; found when a text first has that character.
 
     _DROPPED for a mark that the index leaves out.
     """
@@ -166,8 +166,8 @@ def _folded_codes(text: str, *, without_cjk: bool) -> tuple[npt.NDArray[np.uint3
 
 
 def _index_letters(text: str, *, without_cjk: bool) -> tuple[str, npt.NDArray[np.int64] | None]:
-    """`text` as `fold_letters` gives it, but without marks and with Korean syllables in one, and where each of its
-    characters begins in `text`, and the last one ends; None where all of them are there."""
+    """`text` as `fold_letters` gives it, but without marks and with each Korean syllable as one letter; and where
+    each of its characters begins in `text`, and the last one ends: None where nothing was left out."""
     _, plain = _folded_codes(text, without_cjk=without_cjk)
     if ((plain >= 0x1100) & (plain < 0x1200)).any():
         for syllable in _SYLLABLE.finditer(text):
@@ -283,12 +283,12 @@ def _overlaps_joined(parts: list[str]) -> list[str]:
 
 
 FIRST_CHUNK, CHUNK = 40_000, 200_000
-"""characters searched at first, and at a time: a text is searched only until a place with all words was found"""
+"""characters searched first, and then at a time: the search ends at a place with all words"""
 MOST_SEARCHED = 3 * CHUNK
 """characters searched from the chunk with the first match on"""
 MATCHES_PER_CHUNK = 400
 STEM = 4
-"""letters by which forms of one word are taken as the same: house, houses, housing"""
+"""first letters that make words count as forms of one: house, houses, housing"""
 
 _BLANKS = re.compile(r"[\s\ud800-\udfff" + re.escape(re.sub(r"[\ud800-\udfff]", "", UNSAFE)) + "]+")
 """white space, and whatever could disturb a terminal"""
@@ -301,7 +301,7 @@ def snippet(
     """At most `width` characters (20 or more) of `text` around the place with most different `words`.
 
     `words` are as `matches` takes them. A first line that is its `title` is shown only where no other has a word.
-    `line` and `page` are those of the first match shown; without one it is the beginning of the text, and both are 0.
+    `line` and `page` are those of the first match shown; without one the text's beginning is shown, and both are 0.
     """
     width = max(width, 20)
     spans, behind = _passage(text, words, width, title)
@@ -316,7 +316,7 @@ def snippet(
 
 
 def _behind_title(text: str, title: str) -> int:
-    """Where `text` goes on behind a first line that says its title once more; 0 where nothing else stands in it."""
+    """Where `text` goes on after a first line that repeats its title; 0 without such a line, or without more text."""
     first, _, rest = text.lstrip().partition("\n")
     is_title = title and rest.strip() and _squeezed(first).strip(" #=") == _squeezed(title).strip()
     return len(text) - len(rest) if is_title else 0
@@ -331,10 +331,10 @@ MOST_UNMARKED = 500_000
 
 
 def without_marks(text: str) -> str:
-    """A text of the same length, Markdown or plain, with blanks for marks that only say how a line is meant and
-    points for the stars of lists, as a preview shows them.
+    """`text` (Markdown or plain) with blanks for marks that only say how a line is meant, and bullets for the stars of
+    lists, as a preview shows them.
 
-    No word is changed, so places in it are those in `text`.
+    Its length and words stay, so offsets in it are offsets in `text`.
     """
     if len(text) > MOST_UNMARKED:
         return text

@@ -15,7 +15,7 @@ from foltr.ranking.rankers import Ranker
 
 
 class Blend(Struct, frozen=True, eq=False):
-    """A common ranker and how much the personal one has to say beside it."""
+    """A common ranker and how much the personal one counts beside it."""
 
     ranker: Ranker
     theta: FloatVector

@@ -18,7 +18,7 @@ from foltr.arrays import FloatVector, IntVector
 from foltr.ranking.plackett_luce import rank_with_noise
 
 IDLE_SECONDS = 30 * 60.0
-"""a session ends after so long without a search"""
+"""a session ends after this long without a search"""
 SMALLEST_TEMPERATURE = 1e-3
 """below it nothing would ever change places, and the gradient's 1 / temperature would explode: it counts as 0"""
 _TOUCH_SECONDS = 60.0
@@ -68,7 +68,7 @@ def explored_order(
 ) -> IntVector:
     """All rows: the first k sampled from score / temperature with this noise, the rest as they are `by_score`.
 
-    Next to no temperature, like 0, leaves them all so.
+    Below SMALLEST_TEMPERATURE all of them stay `by_score`.
     """
     if temperature < SMALLEST_TEMPERATURE:
         return by_score

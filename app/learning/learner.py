@@ -8,13 +8,13 @@
 On a page with a ranker of its own kind (app.search.code_pages) t_d is that one's: `beyond` is what it adds to theta0's.
 
 So learning reverses two results only if their prior scores differ by less than the bound, whatever was learned.
-PDGD's gradients of the pages, parted by query, vote which habits there are (app.learning.votes). Weights of features
-about the text stay as shipped: learned on judged queries by the thousand, they gain nothing by one person's clicks.
+PDGD's gradients of the pages, grouped by query, vote on which habits there are (app.learning.votes). The weights of
+text features stay as shipped: learned from thousands of judged queries, they gain nothing from one person's clicks.
 
-The net (setting learning.ranker) has no weights of single traits: it learns by PDGD's steps, all its weights at the
-rates of `app.learning.prior`, and is moved by strength * clip(r_d - median(r), -bound/2, +bound/2) with
-r_d = f_theta(x_d) - prior . x_d. A pair whose learned difference already is the whole bound teaches it nothing more:
-otherwise theta would grow where no score can, and what had been learned could hardly be unlearned.
+The net (setting learning.ranker) has no weights for single traits: it learns by PDGD's steps, all its weights at the
+rates of `app.learning.prior`, and moves scores by strength * clip(r_d - median(r), -bound/2, +bound/2) with
+r_d = f_theta(x_d) - prior . x_d. A pair whose learned difference has reached the bound teaches it nothing more:
+otherwise theta would grow while no score could, and what had been learned could hardly be unlearned.
 
 A page is a pure function of features and theta, unless it is explored (setting learning.exploration).
 """
@@ -52,7 +52,7 @@ from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 
 DECIMALS = 9
-"""scores are compared to so many places: the last bits of a sum depend on the order in which it was added up"""
+"""places to which scores are compared: the last bits of a sum depend on the order in which it was added up"""
 
 
 def best_first(scores: FloatVector) -> IntVector:
@@ -84,16 +84,16 @@ class Learner:
         log: LessonLog | None = None,
         of_assistant: bool = False,
     ) -> None:
-        """`theta0` `[n_features]` are the linear weights to begin with, by default the shipped; one per name.
+        """`theta0` `[n_features]` are the linear weights to begin with, one per name; by default the shipped ones.
 
-        `common` says, each time anew, which ranker of this device's group has its share in each score.
+        `common` is asked at each scoring which ranker of this device's group, if any, to blend in.
         """
         self.prior = np.array(theta_prior() if theta0 is None else theta0, dtype=np.float64)
         if self.prior.shape != (len(feature_names),):
             raise ShapeError(f"theta0 must be [{len(feature_names)}], not {list(self.prior.shape)}")
         self.rates = rates or LearningRates.even(len(self.prior))
         self.text_weights = self.prior * ~np.isin(feature_names, USAGE_NAMES)
-        """[n_features] of the shipped weights those of the text: 0 for what is made of the user's own picks"""
+        """[n_features] the shipped weights of text features; 0 for features made from the user's own picks"""
         self.feature_names = tuple(feature_names)
         self.manifest_hash = manifest_hash
         self.settings = settings
@@ -129,7 +129,7 @@ class Learner:
         return self.habits.liking.get(NEW, 0.0) < 0.0
 
     def text(self, features: FloatMatrix, beyond: FloatVector | None = None) -> FloatVector:
-        """t_d, what the shipped weights make of the text `[n_docs]`, and what the page's kind adds to that."""
+        """t_d `[n_docs]`: what the shipped weights give for the text, plus what the page's kind adds to that."""
         text: FloatVector = features @ self.text_weights
         return text if beyond is None else text + beyond
 
@@ -143,16 +143,16 @@ class Learner:
         return scores if beyond is None else scores + beyond
 
     def rehearsal(self) -> Rehearsal:
-        """This learner from the shipped ranker on, without a group and without a memory of its own."""
+        """This learner begun anew from the shipped ranker, without a group; it stores nothing."""
         return Rehearsal(self, self._shipped)
 
     def rehearsed(
         self, pages: Iterable[Interaction], queries: Iterable[bytes], marks: Iterable[Marks]
     ) -> Iterator[FloatVector]:
-        """The personal scores `[n_docs]` of each page by what was learned from the pages before it alone.
+        """The personal scores `[n_docs]` of each page, by what was learned from only the pages before it.
 
-        It begins with the shipped ranker and has no group: what learning is worth on pages that it has not seen yet.
-        `queries` names the query of each page, b"" for one of its own.
+        They begin with the shipped ranker and have no group: they show what learning is worth on pages not seen yet.
+        `queries` names the query of each page; b"" makes it a query of its own.
         """
         state = self.rehearsal()
         for page, query, own in zip(pages, queries, marks, strict=True):
@@ -225,10 +225,10 @@ class Learner:
     ) -> tuple[FloatMatrix, FloatMatrix]:
         """Points by feature, `[n_docs, n_features]` each: from the prior, and from what was learned.
 
-        In a group the first are those of the prior and the common ranker together. Both sums together are a
-        candidate's score but for what lies `beyond`. The prior's share is theta0 * x; the learned share of a habit
-        stands under the feature that tells of its trait. That of the net says how the features in which the document
-        differs from the query's middle one (the median of r) raised or lowered it.
+        In a group the first are those of the prior and the common ranker together. Both together add up to a
+        candidate's score, except for what lies `beyond`. The prior's share is theta0 * x; what a habit adds is listed
+        under the feature of its trait (`feature_of`). The net's share says how the features in which the document
+        differs from the query's median one (by r) raised or lowered it.
         """
         learned = np.zeros_like(features)
         if self.settings.enabled and len(features):
@@ -250,7 +250,7 @@ class Learner:
         model, seen = self.model, self.rates.seen(features)
         learned, r = np.zeros_like(seen), model.learned(seen)
         n = len(r)
-        middles = np.argsort(r, kind="stable")[(n - 1) // 2 : n // 2 + 1]  # of whose values the median is the mean
+        middles = np.argsort(r, kind="stable")[(n - 1) // 2 : n // 2 + 1]  # the median is the mean of their values
         for middle in middles:
             shares = model.ranker.attributions(model.theta, seen, seen[middle])
             learned += (shares - model.prior * (seen - seen[middle])) / len(middles)
@@ -298,7 +298,7 @@ class Learner:
             self._log.learned_anew(model.votes, n_pages=model.n_pages, n_picks=model.n_picks)
 
     def hold(self, votes: Votes, *, n_pages: int, n_picks: int, updated: float, now: float) -> None:
-        """Have learned this and nothing else; the net, which knows no votes, stays as it is."""
+        """Replace what was learned by this; the net, which knows no votes, stays as it is."""
         if self.settings.ranker == "linear":
             model = replace(self._shipped, votes=votes, n_pages=n_pages, n_picks=n_picks, updated=updated)
             self._save(model, now)
@@ -317,13 +317,13 @@ class Learner:
         return text + way
 
     def _traits(self, features: FloatMatrix, marks: Marks, beyond: FloatVector | None) -> Traits:
-        """An assistant knows source code by its marks alone: there age and length are liked by chance."""
+        """The traits of a page; on an assistant's pages of source code only marks: age and length are chance there."""
         return Traits.of(features, () if self.of_assistant and beyond is not None else self.feature_names, marks)
 
     def _habitual(
         self, features: FloatMatrix, marks: Marks, votes: Votes, beyond: FloatVector | None
     ) -> tuple[Traits, FloatMatrix]:
-        """What the documents are known by, and the points `[n_docs, n_traits]` by which habits move them."""
+        """The traits of the documents, and the points `[n_docs, n_traits]` by which habits move them."""
         traits = self._traits(features, marks, beyond)
         if not any(name in votes.liking for name in traits.names):
             return traits, np.zeros_like(traits.held)
@@ -343,7 +343,7 @@ class Learner:
         self, page: Interaction, model: PersonalModel, query: bytes, marks: Marks, scores: FloatVector, *, day: date,
         beyond: FloatVector | None = None,
     ) -> PersonalModel:  # fmt: skip
-        """The model after one more page, that was ranked by `scores` `[n_docs]`."""
+        """The model after one more page, which was ranked by `scores` `[n_docs]`."""
         if model.ranker.name == "linear":
             traits = self._traits(page.features, marks, beyond)
             said = lesson(page, scale(self.text(page.features, beyond)), traits, of_assistant=self.of_assistant)
@@ -386,7 +386,7 @@ class Learner:
         self._model, self._revision = model, revision
 
     def _sentence(self, n_picks: int, model: PersonalModel) -> str:
-        """What the lesson speaks for, at most two things: habits where there are any in force."""
+        """The lesson in one line, naming up to two habits in force that it supports."""
         picks = "1 pick" if n_picks == 1 else f"{n_picks} picks"
         if model.ranker.name != "linear":
             return f"learned from {picks}"
@@ -411,7 +411,7 @@ class Rehearsal(Struct, frozen=True, eq=False):
         return self.learner._personal(features, marks, self.model)
 
     def after(self, page: Interaction, query: bytes, *, marks: Marks) -> Rehearsal:
-        """With one more lesson."""
+        """The rehearsal after one more lesson."""
         if not page.clicks.any():
             return self
         scores = self.scores(page.features, marks)

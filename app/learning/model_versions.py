@@ -1,9 +1,9 @@
 """Versions of what was learned: the present model, and one for each day of the last month.
 
-The linear ranker's is what its queries vote for (app.learning.votes); its weights stay as shipped. The net's is kept
+Of a linear ranker the votes of its queries are kept (app.learning.votes); its weights stay as shipped. A net is kept
 with the names of its features, so that it survives a program whose feature manifest has grown. What it learned is
-f_theta(x) - prior . x, where `prior` are the linear weights theta began from: a later shipped prior takes their place
-in the score, and what was learned is added to it unchanged.
+f_theta(x) - prior . x, where `prior` are the linear weights that theta began from: a prior shipped later takes their
+place in the score, and what was learned is added to it unchanged.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class StoredModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     updated: float
     votes: Votes = NO_VOTES
     squares: tuple[float, ...] = ()
-    """of models of before there were votes: read over"""
+    """in models from before there were votes; ignored"""
 
 
 class PersonalModel(msgspec.Struct, frozen=True, eq=False):
@@ -119,7 +119,7 @@ def from_record(record: StoredModel, source: str) -> PersonalModel:
         manifest_hash=record.manifest_hash,
         feature_names=names,
         prior=prior,
-        theta=prior if record.ranker == "linear" else theta,  # weights of before there were votes begin anew
+        theta=prior if record.ranker == "linear" else theta,  # weights from before there were votes are dropped
         n_pages=record.n_pages,
         n_picks=record.n_picks,
         updated=record.updated,
@@ -197,7 +197,7 @@ def _decode(data: bytes, source: str) -> PersonalModel:
 def export_model(model: PersonalModel, path: Path) -> None:
     """Write the model as JSON, readable by its owner only; ModelError when that is not possible.
 
-    Without what its folders and queries are known by, keyed hashes that another device could not read anyway.
+    The keyed hashes that name folders and queries are left out: no other device could read them anyway.
     """
     shared = msgspec.structs.replace(model, votes=model.votes.unnamed())
     content = msgspec.json.format(msgspec.json.encode(to_record(shared)), indent=1) + b"\n"

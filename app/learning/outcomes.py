@@ -152,7 +152,7 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 
 
 def caution(outcomes: Sequence[Outcome]) -> str:
-    """What the verdict must be read with: the fair comparison where pages were shared, else why it is none."""
+    """What qualifies the verdict: the fair comparison where pages were shared, else why there is none."""
     found = comparison(outcomes)
     n = found.wins_learned + found.wins_bm25
     if not n:

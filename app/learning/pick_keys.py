@@ -1,7 +1,7 @@
 """Names for what was picked that mean nothing without this device's key.
 
 Every name is an HMAC-SHA256 with a key of 32 random bytes that lies beside the state file and never leaves the
-device. A path is kept as the row of the hashes of its parts, so that picks can follow a file or a folder that
+device. A path is kept as the hashes of its parts in order, so that picks can follow a file or a folder that
 was moved without anyone having to know its old name.
 """
 
@@ -30,7 +30,7 @@ _RESTORED = "restored key"
 def load_key(path: Path, store: Store) -> bytes:
     """The device's key, drawn from the operating system the first time; StateError when it cannot be used.
 
-    One that came with a restored state is put into its place first. If `store` is not kept, neither is a new key.
+    A key that came with a restored state is put in its place first. If `store` is not kept, neither is a new key.
     """
     key = read_key(path, store)
     try:
@@ -66,19 +66,19 @@ def read_key(path: Path, store: Store) -> bytes | None:
 
 
 def bring_key(store: Store, key: bytes) -> None:
-    """Let the key come with a state that is to be restored, as one: `load_key` puts it into its place."""
+    """Store the key in a state to be restored, so that both arrive as one: `load_key` puts it in its place."""
     store.set_value(_RESTORED, key)
 
 
 LONGEST_REMEMBERED = 300
-"""characters; names of longer terms are made anew, so that those remembered have a bound in bytes, too"""
+"""characters; longer terms are hashed anew each time, so that the cache has a bound in bytes, too"""
 
 
 class Hasher:
     """Names things with one key."""
 
     def __init__(self, key: bytes, place: Callable[[str], str] = str) -> None:
-        """`place` says where a file lies as it is to be named."""
+        """`place` gives the path to hash for the path of a file."""
         self._key, self._place = key, place
         self.name = lru_cache(maxsize=65536)(self._name)
         self.path = lru_cache(maxsize=16384)(self._path)
@@ -135,7 +135,7 @@ def pack(query: QueryKey) -> bytes:
 
 
 def unpack(value: bytes) -> QueryKey:
-    """The query key that `packed` stored."""
+    """The query key that `pack` stored."""
     return frozenset(value[i : i + TERM_BYTES] for i in range(0, len(value), TERM_BYTES))
 
 

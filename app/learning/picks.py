@@ -102,10 +102,10 @@ class PickTable:
     def strength_for_similar(
         self, query: QueryKey, documents: Sequence[bytes], now: float, *, half: float
     ) -> dict[bytes, float]:
-        """Of each document, the strength of its picks for each other query times the squared share of common terms.
+        """Per document, the sum over other queries of its picks' strength times the squared share of common terms.
 
         The share is Jaccard's; the sum may exceed 1. Each query counts by strength, not by number of picks, so that
-        one that is asked every day does not spread to all that share a word with it.
+        one asked every day does not spread to every query that shares a word with it.
         """
         found: dict[bytes, list[float]] = {}
         shared = Counter(other for term in query for other in self._by_term.get(term, ()))
@@ -117,11 +117,11 @@ class PickTable:
             for document in cells.keys() & wanted:
                 own = strength(decay(cells[document], now), half=half)
                 found.setdefault(document, []).append(likeness**2 * float(own))
-        return {document: math.fsum(strengths) for document, strengths in found.items()}  # in whatever order
+        return {document: math.fsum(strengths) for document, strengths in found.items()}  # fsum: equal in any order
 
     def with_opening(self, row: PickedDocument, picks: Sequence[Pick]) -> PickTable:
-        """This table, which others may be reading, after a document was opened at `row.last` that has this row now;
-        `picks` are now all of the query it answered."""
+        """A copy of this table (others may be reading it) after a document, now with this `row`, was opened at
+        `row.last`; `picks` are now all those of the query that it answered."""
         after = PickTable(())
         vars(after).update((name, dict(of) if isinstance(of, dict) else of) for name, of in vars(self).items())
         after.rows[row.document] = row
@@ -154,7 +154,7 @@ SHARE_PRIOR = 8.0
 BESIDE = 0.25
 """weight of picks from the parent folder and the folders beside, against those from the folder itself"""
 FOLDERS = 3
-"""of the folders above a document so many mark it, the nearest ones"""
+"""how many folders above a document mark it: the nearest ones"""
 MAX_PICKS = 20_000
 MAX_DOCUMENTS = 10_000
 MAX_COMPLETIONS = 20
@@ -184,7 +184,7 @@ class Picks:
     ) -> None:  # fmt: skip
         """`key` from `pick_keys.load_key`. Picks made with another key could never match again: they are erased.
 
-        `place` says where a file lies as it is to be named.
+        `place` gives the path to hash for the path of a file.
         """
         self._store, self._log = store, log
         self._hasher = Hasher(key, place)
@@ -279,7 +279,7 @@ class Picks:
     def lately(self, paths: Iterable[str], parts_of: Callable[[str], Mapping[str, D]], *, limit: int) -> list[D]:
         """The documents that were opened last, the last one first, of the files at `paths`.
 
-        `parts_of` gives the documents of a file by their parts. The names kept are hashes, so each is tried.
+        `parts_of` gives the documents of a file by their parts. Only hashes are kept, so every path is tried.
         """
         if not self._enabled:
             return []
@@ -298,7 +298,7 @@ class Picks:
         return [found[row.document] for row in wanted if row.document in found]
 
     def rename(self, old: str, new: str) -> int:
-        """Let picks follow a file or a folder that was moved; gives how many documents were concerned."""
+        """Let picks follow a file or a folder that was moved; returns how many documents were concerned."""
         if not self._enabled:
             return 0
         before, after = self._hasher.path(old), self._hasher.path(new)
@@ -363,14 +363,14 @@ class Picks:
         return self._table
 
     def _changed(self, opening: tuple[PickedDocument, list[Pick]] | None = None) -> None:
-        """After an opening, add it to a table that is as it was before; else read the table again.
+        """Note a change: add an opening to the table in memory if that was current; after others, read it again.
 
-        Both here, where a click can wait, rather than in the next query.
+        Both are done here, where a click can wait, rather than in the next query.
         """
         before, revision = self._store.value(_REVISION), os.urandom(8)
         self._store.set_value(_REVISION, revision)
         if opening is not None and before != self._revision:
-            return  # others have changed it, or it was never read: a query will
+            return  # others changed it, or it was never read: the next query reads it
         self._revision = revision
         if opening is None:
             self._table = PickTable.read(self._store)
@@ -379,7 +379,7 @@ class Picks:
 
 
 def _record_query(db: sqlite3.Connection, document: bytes, query: bytes, now: float) -> list[Pick]:
-    """One more pick of the document for the query, and a little less of every other; gives all of the query."""
+    """One more pick of the document for the query, and a little less of every other; returns all of that query."""
     db.execute(
         "UPDATE picks SET n_picks = n_picks * ? WHERE query = ? AND document != ?", (RIVAL_FACTOR, query, document)
     )
@@ -394,7 +394,7 @@ def _record_query(db: sqlite3.Connection, document: bytes, query: bytes, now: fl
 
 
 def _forget_oldest(db: sqlite3.Connection) -> bool:
-    """Keep the tables below their caps; a tenth goes at a time, so that this is rare. Gives whether any went."""
+    """Keep the tables below their caps; a tenth goes at a time, so that this is rare. Returns whether any went."""
     (n_picks,) = db.execute("SELECT count(*) FROM picks").fetchone()
     if n_picks > MAX_PICKS:
         oldest = "SELECT document, query FROM picks ORDER BY last LIMIT ?"

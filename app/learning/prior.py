@@ -1,7 +1,7 @@
 """What is shipped of the ranker: the weights that every device begins with, and how fast those of the net learn.
 
-The weights are theta0 of `app.learning.learner`. Of the net what a text match is worth rests on thousands of
-judgements, so one person's clicks move it slowly. What kind of file this person wants, nobody else knows. The picks of
+The weights are theta0 of `app.learning.learner`. In the net, what a text match is worth rests on thousands of
+judgements, so one person's clicks move it slowly; which kinds of file a person wants they alone can tell. The picks of
 a query already do all they can through their own shipped weights: if those weights learned too, everything that was
 ever opened would rise for every query. No lesson takes a longer step than LONGEST. The linear ranker learns otherwise
 (app.learning.votes).
@@ -56,7 +56,7 @@ def shipped_weights(path: Path, names: Sequence[str]) -> FloatVector:
 
 
 SHIPPED_ONLY = ("same_query", "similar_query")
-"""features whose weights are as shipped, always"""
+"""features whose weights always stay as shipped"""
 PERSONAL = (
     "title_length", "body_length", "name_length", "recent_week", "recent_year", "newer", "size", "depth", "is_text",
     "is_source", "is_html", "is_document", "is_mail", "folder_share", "type_share",

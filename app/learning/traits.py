@@ -14,8 +14,8 @@ Habits move a document on the scale of how likely it is to be what was asked for
     room = (1 - share)^2, of ROLES 1       share: of all they could, what the best FIRST documents have of the trait
 
 So a habit moves much where both documents are surely relevant, and little where one of them is not. The more of a page
-a kind already fills, the less it rises. Of the folders that a document lies in, one within another, the one that is
-worth most counts. What all candidates have alike changes nothing. From where it is FLATTEST on, u goes straight on.
+a kind already fills, the less it rises. Of the nested folders that a document lies in, only the one worth most
+counts. What all candidates have alike changes nothing. Where its slope has fallen to FLATTEST, u goes on straight.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from msgspec import Struct
 from foltr.arrays import FloatMatrix, FloatVector
 
 Marks = Sequence[tuple[str, ...]]
-"""of each document its type, and its folders, the nearest first: `FOLDER` and a keyed hash"""
+"""for each document its type, and its folders, the nearest first: `FOLDER` and a keyed hash"""
 
 FOLDER = "folder "
 NEW, LONG, SHORT = "new", "long", "short"
@@ -37,16 +37,16 @@ ROLES = (TEST, NO_CODE)
 SIGNED = (NEW, *ROLES)
 """traits that may be disliked"""
 NEWEST = 1.5
-"""what the newest documents have of `new`, the one trait of which a document has more or less"""
+"""`held` of the newest documents for `new`, the one trait that is held by degrees"""
 _MEASURED = {NEW: ("recent_year", "newer"), LONG: ("body_length", "longer"), SHORT: ("body_length", "shorter")}
-"""the feature under which its points are told, and how a person calls it"""
+"""trait -> the feature under which its points are listed, and a person's word for it"""
 KINDS = {
     "html": "web pages", "pdf": "PDFs", "document": "documents", "presentation": "presentations",
     "spreadsheet": "spreadsheets", "ebook": "e-books", "text": "plain text", "source": "source code",
     "notebook": "notebooks", "calendar": "calendar entries", "archive": "archives",
     "site": "bookmarks and visited pages", "chat": "chats",
 }  # fmt: skip
-"""types as a person calls many of them"""
+"""type -> what a person calls many files of it"""
 SLOPE = 0.714
 FLATTEST = 0.2
 """the least slope of u, as a share of SLOPE"""
@@ -87,7 +87,7 @@ class Traits(Struct, frozen=True, eq=False):
 
 
 def feature_of(trait: str) -> str:
-    """The feature under which the points of a trait are told: one for each sort of traits."""
+    """The feature under which the points of a trait are listed: one for each sort of traits."""
     if trait in _MEASURED:
         return _MEASURED[trait][0]
     return "folder_share" if trait.startswith(FOLDER) else "type_share"
@@ -108,7 +108,7 @@ def scale(text: FloatVector) -> FloatVector:
 
 
 def points_at(u: FloatVector, best: float) -> FloatVector:
-    """The points of the text whose u this is, each, on a page whose best has so many."""
+    """The inverse of u: the points of the texts with these `u`, on a page whose best text has `best` points."""
     low = np.minimum(u, _AT_KNEE)
     x = low - np.log(-np.expm1(low)) + np.maximum(u - _AT_KNEE, 0.0) / FLATTEST
     return x / SLOPE + best
@@ -129,7 +129,7 @@ def raised(traits: Traits, liking: Mapping[str, float], text: FloatVector) -> Fl
 
 
 def moved(text: FloatVector, gained: FloatMatrix) -> FloatMatrix:
-    """The same in points, `[n_docs, n_traits]`: the sum of a row is how far habits move the document."""
+    """What was gained by `raised`, in points `[n_docs, n_traits]`: a row adds up to how far its document moves."""
     total, u = gained.sum(axis=1), scale(text)
     way = points_at(u + total, float(text.max())) - text
     rate = np.divide(way, total, out=np.zeros_like(total), where=np.abs(total) > 1e-9)

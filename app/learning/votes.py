@@ -1,7 +1,7 @@
 """What kind of file a person opens, by votes: each query has one, and the last hundred decide.
 
-A lesson is PDGD's gradient of the page as the text alone would have it, held against what it is when the text alone
-chooses. For an opened row c, S the rows seen (the first five and all down to one below the last opened one, without
+A lesson is PDGD's gradient of the page as the text alone would rank it, less its mean if the text alone chose what is
+opened. For an opened row c, S the rows seen (the first five and all down to one below the last opened one, without
 the other opened ones), u the scale of the text (app.learning.traits), h what the rows have of each trait:
 
     g_d = PDGD's gradient of h (foltr.online.pdgd) on S at u / 2 if d were the one opened       [n_traits]
@@ -10,20 +10,20 @@ the other opened ones), u the scale of the text (app.learning.traits), h what th
 
     the vote of a query = (r, v), or ETA (r, v) + (1 - ETA) (its former vote)
 
-Were the text all that a person goes by, r would be 0 in the mean and v its variance. So with r and v added up over
-the votes, z = r / sqrt(v + DOUBT) is a score test (Rao 1948; with a doubt that is there before any vote), and
+If a person went by the text alone, r would have mean 0 and variance v. So with r and v added up over
+the votes, z = r / sqrt(v + DOUBT) is a score test (Rao 1948; with DOUBT as variance before any vote), and
 
     k = sqrt(KAPPA^2 + ln(1 + n_votes / 10))          who looks again and again finds more by chance
     liking = 2 r / (v + DOUBT) * max(0, 1 - (k / z)^2)    on the scale u, for the choice was by u / 2
 
-A liking is 0 up to k and while one query alone votes, has no jump there, and is above 0 alone but for SIGNED traits.
+A liking is 0 up to z = k, without a jump there, and while only one query votes. Only SIGNED traits may be disliked.
 Nothing fades: a vote stays until its query votes again, or WINDOW others have voted. Where the last RECENT lessons by
-themselves speak against a habit in force, a taste has changed: of traits of that sort (types, folders, age, length)
-they alone say anything from then on. A file that was found again at the first row confirms a habit, because the text
-alone would have had another one there.
+themselves speak against a habit in force, a taste has changed: from then on they alone count for traits of that sort
+(types, folders, age, length). A file found again in the first row confirms a habit if the text alone would have put
+another one there.
 
-An assistant may open anything. So its lessons also say how much better than chance the text tells what was opened, and
-a habit, which explains z^2 / 2 more (Wilks 1938), has to make up for what is lacking. With n rows in S, it has none if
+An assistant may open anything. So its lessons also say how much better than chance the text predicts what was opened,
+and a habit, which explains z^2 / 2 more (Wilks 1938), must make up for any shortfall. With n rows in S, it has none if
 
     sum over lessons and opened rows of ln(n p_c) + the largest z^2 / 2 of its habits < 0
 """
@@ -50,19 +50,19 @@ ETA = 0.3
 """share of a query's new lesson in its vote"""
 DOUBT = 0.7
 KAPPA = 2.0
-"""standard errors at which a habit begins to count, of few votes"""
+"""standard errors at which a habit begins to count, while votes are few"""
 TEMPERATURE = 2.0
 """of the choice among the rows seen, in units of the scale of the text"""
 SEEN = 5
-"""rows of a page that are seen in any case"""
+"""rows of a page that are taken as seen in any case"""
 RECENT, ALARM = 12, -0.3
 """lessons that show a change of taste, and how they speak of a habit then, in standard errors"""
 OFTEN, DAYS = 5, 3
 """queries, and days on which something was opened for them, from which on one may say "often" """
 LEAST = 1e-3
-"""what says less is not kept"""
+"""a trait of which both r and v are at most this is not kept"""
 BY_TEXT = "better than chance"
-"""beside the traits of an assistant's lesson: sum of ln(n p_c), and 0"""
+"""a key beside the traits of an assistant's lesson: (sum of ln(n p_c), 0)"""
 
 Said = dict[str, tuple[Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)], Annotated[float, msgspec.Meta(ge=0.0, le=1e6)]]]
 """trait -> (r, v)"""
@@ -90,7 +90,7 @@ def lesson(page: Interaction, scale: FloatVector, traits: Traits, *, of_assistan
 def _gradients(scale: FloatVector, held: FloatMatrix) -> FloatMatrix:
     """PDGD's gradient `[k, n_traits]` for each of k rows, were it the one opened.
 
-    In units of w: where all rows are equal by their text, what the opened one has beyond their mean.
+    In units of w, so that among rows of equal text it is what the opened one has beyond their mean.
     """
     k = len(scale)
     tempered, (one, other) = scale / TEMPERATURE, np.triu_indices(k, 1)
@@ -187,7 +187,7 @@ def _added(votes: Iterable[Vote]) -> Said:
 
 
 def _contradicted(recent: Iterable[Vote], liking: dict[str, float]) -> set[str]:
-    """The features under which those habits in force are told that these lessons by themselves contradict."""
+    """The features that list those habits in force which these lessons, by themselves, contradict."""
     said, found = _added(recent), set()
     for name, own in liking.items():
         r, v = said.get(name, (0.0, 0.0))
@@ -197,7 +197,7 @@ def _contradicted(recent: Iterable[Vote], liking: dict[str, float]) -> set[str]:
 
 
 def _anew(votes: Iterable[Vote], recent: tuple[Vote, ...], changed: set[str]) -> tuple[Vote, ...]:
-    """The votes, in which of traits told under the features `changed` only what the recent lessons say is left."""
+    """The votes, but for traits listed under the features `changed` only what the recent lessons say."""
     fresh: tuple[Vote, ...] = ()
     for one in recent:
         fresh = _voted(fresh, one)

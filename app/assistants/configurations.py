@@ -32,22 +32,22 @@ class Configuration(Struct, frozen=True):
     place: str
     """below the home"""
     key: str
-    """under which its programs are listed"""
+    """the key under which its programs are listed"""
     fields: dict[str, Any] = {}
-    """what an entry has beside the command"""
+    """what an entry holds beside the command"""
     is_one_list: bool = False
-    """the command and its arguments are one list"""
+    """whether the command and its arguments are one list"""
 
     def path(self, home: Path) -> Path:
         """The file, links resolved: it may be kept elsewhere."""
         return Path(os.path.realpath(home / self.place))
 
     def text(self, home: Path) -> str:
-        """What stands in it, "" where there is none."""
+        """The content of the file, "" where there is none."""
         return _text(self.path(home))
 
     def command(self, home: Path) -> list[str]:
-        """The command that stands there for this program; [] for none."""
+        """The command listed there for this program; [] for none."""
         entry = self._listed(self.path(home)).get(ENTRY)
         if not isinstance(entry, dict):
             return []

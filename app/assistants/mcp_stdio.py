@@ -42,10 +42,10 @@ MOST = 3
 
 
 class LineServer(MCPServer):
-    """A server that tells in one line what was wanted and what came."""
+    """A server whose errors say in one line what was wanted and what came."""
 
     async def run_stdio_async(self) -> None:
-        """Serve until the end of the standard input, which children do not read."""
+        """Serve until the standard input ends; child processes cannot read it."""
         with open(os.dup(0), "rb") as wire, open(os.devnull, "rb") as nothing:
             os.dup2(nothing.fileno(), 0)
             lines = Lines(wire, encoding="utf-8", errors="replace")
@@ -66,13 +66,13 @@ class LineServer(MCPServer):
         except ToolError as error:
             wrong = error.__cause__
             raise ToolError(refusal(wrong if isinstance(wrong, ValidationError) else error)) from wrong
-        if isinstance(called, CallToolResult):  # its indents would cost a fifth more tokens
+        if isinstance(called, CallToolResult):  # indented JSON would cost a fifth more tokens
             called.content = [TextContent(text=json.dumps(called.structured_content, ensure_ascii=False))]
         return called
 
 
 class Lines(TextIOWrapper):
-    """The messages of a client, a line each; a line that is none is answered with an error and passed over."""
+    """The messages of a client, one per line; a line that is no message is answered with an error and skipped."""
 
     answers: WriteStream[SessionMessage]
 
@@ -99,7 +99,7 @@ def message_of(line: str) -> str:
     except ValidationError:
         line = json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-    if isinstance(message, JSONRPCNotification) and "id" in json.loads(line):  # which no request may have, as null
+    if isinstance(message, JSONRPCNotification) and "id" in json.loads(line):  # such as null, which no request may have
         JSONRPCRequest.model_validate_json(line)
     return line
 
@@ -121,7 +121,7 @@ def _shown(came: object) -> str:
 
 
 def _id_of(line: str) -> int | str | None:
-    """The id of what is JSON and no message, where it has one."""
+    """The id in a line that is JSON but no message, if there is one."""
     try:
         id = json.loads(line)["id"]
     except (ValueError, RecursionError, LookupError, TypeError):

@@ -1,6 +1,6 @@
 """An assistant's requests and answers, for its user to look up; kept only beside what the assistant taught.
 
-Documents stand under keyed hashes, as picks do: of a file that is deleted nothing is left that tells its name.
+Documents are named by keyed hashes, as picks are: once a file is deleted, nothing left here tells its name.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Requests:
             yield PastRequest(time, tool, query, msgspec.msgpack.decode(given, type=tuple[bytes, ...]))
 
     def names(self, rows: Sequence[DocumentRow]) -> dict[bytes, DocumentRow]:
-        """Indexed documents by what they are called here."""
+        """Indexed documents by their hashes here."""
         return {self._name(row.path, row.part): row for row in rows}
 
     def _name(self, path: str, part: str) -> bytes:

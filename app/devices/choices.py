@@ -1,6 +1,6 @@
-"""Saved searches and chosen settings on their way between devices: what a person changed here, and what elsewhere.
+"""Saved searches and chosen settings exchanged between devices: what a person changed here, and what elsewhere.
 
-Of a name that was changed on two devices the later change counts. Settings of others come from devices.json in the data
+Where two devices changed the same name, the later change counts. Settings of others come from devices.json in the data
 folder, below config.toml: what a person wrote on a device holds on that device.
 """
 
@@ -22,11 +22,11 @@ from app.store import Store
 from console.durable import content_of, replace_durably
 
 NOTED = "devices choices"
-"""what is here and was told to the others"""
+"""the choices here that the others were last told"""
 
 
 class _Choices(msgspec.Struct, frozen=True):
-    """What was here when records were last made of it."""
+    """The choices here when records were last made of them."""
 
     searches: Mapping[str, str] = {}
     settings: Mapping[str, str] = {}
@@ -35,7 +35,7 @@ class _Choices(msgspec.Struct, frozen=True):
 def note_choices(store: Store, log: RecordLog, keys: DeviceKeys, paths: Paths, settings: Settings) -> None:
     """Make records of what was changed here since the last time.
 
-    The first time nothing of the others is changed: a search of the same name gets that of the device behind it.
+    The first time nothing of the others is replaced: a search of the same name gets the device's name as a suffix.
     """
     noted, is_first = _noted(store)
     present = _Choices(dict(SavedSearches(paths.saved).all()), written_settings(paths, settings.devices.share))
@@ -61,7 +61,7 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[tu
 
 
 def follow_choices(store: Store, counting: Sequence[DeviceRecord], paths: Paths, settings: Settings) -> None:
-    """Do here what was chosen on any device; what cannot be used here, as of a newer version, is passed over."""
+    """Apply here what was chosen on any device; what this version cannot use is passed over."""
     chosen = {one.name: one.value for one in bodies(counting, SharedSetting) if one.value}
     shared = {}
     for name in sorted(chosen.keys() & set(settings.devices.share)):

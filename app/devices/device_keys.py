@@ -37,7 +37,7 @@ class Generation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def rank(self) -> tuple[int, bytes]:
-        """Of two that were made at the same time all devices take the same one."""
+        """Orders keys: of two made at the same time, all devices take the same one."""
         return self.number, self.key
 
     def next(self, without: Iterable[bytes]) -> Generation:
@@ -51,25 +51,25 @@ class DeviceKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     device: bytes
     """names it in records: the hash of its public key"""
     name: str
-    """as its person calls it"""
+    """what its person calls it"""
     private: bytes
     """X25519, to which new keys are handed on"""
     names: bytes
     """32 bytes that key the hashes of words, documents and folders on all devices"""
     former_names: bytes = b""
-    """the same of the devices that this one left before"""
+    """the same for the devices that this one belonged to before"""
     folder: str
-    """where the devices meet: the folder that is synchronised, or a server's address; "" of a device that has left"""
+    """where the devices meet: the synchronised folder or a server's address; "" for a device that has left"""
     generations: tuple[Generation, ...]
-    """those that it was given, the newest last"""
+    """the keys that it was given, the newest last"""
     is_to_hand_on: bool = False
-    """the newest one, which others may not have yet: each device hands it on, for not all know each other"""
+    """whether others may lack the newest key: each device hands it on, as not all know each other"""
 
     @classmethod
     def begun(
         cls, name: str, place: str, generation: Generation, names: bytes, former: DeviceKeys | None
     ) -> DeviceKeys:
-        """Of a device that becomes one of several now."""
+        """The keys of a device that joins others (or begins as the first) now."""
         private = new_private_key()
         return cls(
             device=device_of(public_key(private)), name=name, private=private, names=names, folder=place,
@@ -88,7 +88,7 @@ class DeviceKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         return msgspec.structs.replace(self, generations=(*self.generations, generation), is_to_hand_on=True)
 
     def left(self) -> DeviceKeys:
-        """Without what others' records could be read by; names stay, or nothing learned would be found again."""
+        """The same without the keys to others' records; `names` stays, or nothing learned would be found again."""
         return msgspec.structs.replace(self, folder="", generations=())
 
 

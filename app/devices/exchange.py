@@ -1,6 +1,6 @@
-"""One meeting of this device with the others, where they meet: read what is new, write what they lack, learn it all.
+"""One meeting of this device with the others: read what is new, write what they lack, merge it all.
 
-A kill loses nothing: a file is read in one transaction, what was not noted is written again, and doubles are one.
+A kill loses nothing: a file is read in one transaction, what was not noted is written again, and duplicates count once.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from indexer.text.language import stem
 SLICE = 2_000
 """records in one file at most"""
 MOST_FILES = 32
-"""of one device; when there are more they become one"""
+"""of one device; when there are more, they are gathered into few"""
 LARGEST_HANDOVER = 16_384
-"""bytes of a file that may hand on a key; what else cannot be opened is not kept in memory"""
+"""bytes of a file that may hand on a key; of larger files that cannot be opened no more is kept in memory"""
 SHUT_OUT = "shut out"
-"""in the state: the number of the key under which nothing of the others can be read"""
+"""in the state: the number of the key with which nothing of the others can be read"""
 MOST_AHEAD = 1_000
-"""keys that a device may have missed; after one with the greatest number of all nobody could be removed any more"""
+"""keys that a device may have missed; one further ahead is refused: no key could follow the greatest number"""
 
 
 class Met(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class Met(msgspec.Struct, frozen=True):
     n_received: int = 0
     n_sent: int = 0
     n_unread: int = 0
-    """files that no key of this device opens: of others alone, or under a key that it lacks"""
+    """files that no key of this device opens: meant for others only, or under a key that it lacks"""
     is_shut_out: bool = False
     """it can read nothing that another device has written"""
 
@@ -87,7 +87,7 @@ class Meeting:
         n_received, n_unread = self._read()
         if is_new:
             note_choices(self._store, self.log, self.keys, self._paths, self._settings)
-        if is_merged(self._store, self.log, self._catalogue):  # else a state that was put back hears itself first
+        if is_merged(self._store, self.log, self._catalogue):  # else a restored state first hears what it said before
             note_group(self.log)
         if self.keys.is_to_hand_on or not is_merged(self._store, self.log, self._catalogue):
             known = self.log.known()
@@ -101,8 +101,8 @@ class Meeting:
         return Met(n_received, n_sent, n_unread, is_shut_out=is_shut_out)
 
     def _is_shut_out(self, n_received: int, n_unread: int) -> bool:
-        """Whether others wrote under the newest key, and by now under none of this device's: from then on, until it
-        hears something or has another key, for an old file of theirs that is put back says nothing new."""
+        """Whether others once wrote under a key of this device, but no longer do. It stays so until the device hears
+        something or gets another key: an old file of theirs that is put back says nothing new."""
         read = {name for name, is_ours in self.log.files().items() if not (is_ours or name.startswith(UNREAD))}
         key, was = str(self.keys.newest.number).encode(), self._store.value(SHUT_OUT)
         now = bool(read and not read & self._names and self._others(self.log.counting()))
@@ -117,7 +117,7 @@ class Meeting:
         return [one for one in bodies(counting, DeviceCard) if one.name not in gone]
 
     def adopt(self) -> None:
-        """Bring along what was learned here, and from now on be named as the others are."""
+        """Bring along what was learned here, and from now on name things as the other devices do."""
         keys, new = self.keys, Naming(self.keys.names, Places(self._catalogue.roots).of)
         if not self._catalogue.last_update and self._store.rows("SELECT 1 FROM picked_documents LIMIT 1"):
             raise DevicesError("what was learned here has no names without an index; run `foltr-search index` first")
@@ -132,7 +132,7 @@ class Meeting:
             bring_along(self._store)
             note_group(self.log)
             self._merge()
-        write_keys(self._paths, keys)  # for who has the former names open, and looks at this file
+        write_keys(self._paths, keys)  # for processes that use the former names and watch this file
 
     def _stems(self) -> Iterator[str]:
         """All words that a query may be named by."""
@@ -147,7 +147,7 @@ class Meeting:
         self._outdated += merge_records(self._store, self._paths, learning, self.keys, self._catalogue, known)
 
     def _read(self) -> tuple[int, int]:
-        """Take what is new; how many records that were, and how many files cannot be opened."""
+        """Take what is new; returns how many records, and how many files cannot be opened."""
         names, known = self._names, self.log.files()
         ours = {name for name, is_ours in known.items() if is_ours}
         if ours and not names and self._place.emptiness:
@@ -156,7 +156,7 @@ class Meeting:
         theirs = known.keys() - ours
         if theirs & names:  # else nothing of the others is there, as for one that is shut out
             self.log.pass_over(name for name in theirs if name.removeprefix(UNREAD).split()[0] not in names)
-        # Taken before the reading, and by the key: what none opened may be finished since, or open with another one.
+        # Taken before reading, and with the key: a file that no key opened may be complete later, or open with another.
         stamps = {name: f"{self._place.stamp(name)} {self.keys.newest.number}" for name in names - known.keys()}
         unread = {name for name, stamp in stamps.items() if UNREAD + stamp in known}
         found, others = {}, {}
@@ -164,8 +164,8 @@ class Meeting:
             found[name] = delivered(content, self.keys)
             if found[name] is None:
                 others[name] = content[: LARGEST_HANDOVER + 1]
-        tried = [stamps[name] for name, content in others.items() if content]  # the rest may be there again
-        # Before a removed device is believed that goes on by the former one.
+        tried = [stamps[name] for name, content in others.items() if content]  # the rest may be readable again
+        # First, so that a removed device which goes on writing under the former key is not believed.
         if generation := self._handed_on([one for one in others.values() if len(one) <= LARGEST_HANDOVER], tried):
             self._use(self.keys.with_generation(generation))
             return self._read()
@@ -173,9 +173,9 @@ class Meeting:
         return n_new, len(unread) + len(others)
 
     def _handed_on(self, files: Iterable[bytes], stamps: Sequence[str]) -> Generation | None:
-        """The key that some device hands on to this one in these files, where it goes before the present one."""
+        """The key that a device hands on to this one in these files, if it ranks above the present one."""
         senders = [one.value[1] for one in self._others(self.log.counting())] if stamps else []
-        senders.append(public_key(self.keys.private))  # it was killed before it kept the key
+        senders.append(public_key(self.keys.private))  # itself, if it was killed before it kept the key
         found = [received(file, self.keys, senders) for file in files]
         for stamp in stamps:
             self.log.note_unread(stamp)
@@ -184,9 +184,9 @@ class Meeting:
         return newest if newest.rank > self.keys.newest.rank else None
 
     def _take(self, name: str, stamp: str, delivery: Delivery, generation: Generation) -> int:
-        """Of a file under the newest key its records; what others wrote under a former one they write again.
+        """Take the records of a file under the newest key; what others wrote under a former one they write again.
 
-        Files of a device that was removed go: what was read of them is written again, too.
+        Files of removed devices are deleted: what was read from them is written again, too.
         """
         is_ours = delivery.device == self.keys.device
         if generation != self.keys.newest:
@@ -202,14 +202,14 @@ class Meeting:
             return self.log.take(delivery.records, name)
 
     def _use(self, keys: DeviceKeys) -> None:
-        """From now on read and write by the newest of these keys, which nothing lies under yet."""
+        """From now on read and write with the newest of these keys, under which nothing has been written yet."""
         self.log.read_anew()
         write_keys(self._paths, keys)
         self.keys, self._place = keys, common_place(keys, self._settings)
         self._names = self._place.names()
 
     def _renew_key(self, counting: Sequence[DeviceRecord]) -> None:
-        """A new key for those that stay, where a device was removed that has the present one."""
+        """Make a new key for those that stay, if a device was removed that has the present one."""
         removed = {one.name for one in bodies(counting, Removed)}
         if self._place.is_shut:
             return
@@ -224,7 +224,7 @@ class Meeting:
             write_keys(self._paths, self.keys)
 
     def _write(self) -> int:
-        """Write what lies in no file; how many records."""
+        """Write what lies in no file yet; returns how many records."""
         if self._place.is_shut:
             return 0
         if len(self._ours()) > MOST_FILES:
@@ -239,12 +239,12 @@ class Meeting:
         return [name for name, is_ours in self.log.files().items() if is_ours]
 
     def _gather(self) -> None:
-        """Write all that this device has written anew, in few files."""
+        """Have all that this device has written be written anew, in few files."""
         self._outdated += self._ours()
         self.log.forget_files(self._ours())
 
     def _write_parts(self, *, is_full: bool = False) -> int:
-        """Files that are replaced go with the last part that is written; where it is full, with the first one."""
+        """Replaced files are removed with the last part written or, where the place is full, with the first."""
         records = self.log.without_file()
         for start in range(0, len(records), SLICE):
             part = records[start : start + SLICE]

@@ -1,4 +1,4 @@
-"""What the devices of a person tell each other about groups: of each the last record counts."""
+"""What a person's devices tell each other about groups: the last record of each device counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOLD = "devices group"
 
 
 def note_group(log: RecordLog) -> None:
-    """Make a record of what this device knows, where that is something else than it said last."""
+    """Make a record of what this device knows, if that differs from what it said last."""
     with log.store.transaction():
         view = msgspec.msgpack.encode(answering_device.view(log.store))
         if log.store.value(TOLD) != (digest := hashlib.blake2b(log.device + view, digest_size=16).digest()):
@@ -29,7 +29,7 @@ def note_group(log: RecordLog) -> None:
 
 
 def views(counting: Sequence[DeviceRecord]) -> Mapping[bytes, answering_device.GroupView]:
-    """What each device said last, by its name; of a newer version none is read, nor is anything done by half of it."""
+    """What each device said last, by its name; what this version cannot read whole is passed over."""
     found = {}
     for told in bodies(counting, GroupTold):
         try:
@@ -42,14 +42,14 @@ def views(counting: Sequence[DeviceRecord]) -> Mapping[bytes, answering_device.G
 
 
 def follow_group(log: RecordLog, counting: Sequence[DeviceRecord], settings: Settings, *, now: float) -> None:
-    """Be the member that the others are, say what this one knows then, and test a ranker that has come."""
+    """Become the member that the others are, note what this device then knows, and test a ranker that has come."""
     store = log.store
     answering_device.follow(store, list(views(counting).values()))
     note_group(log)
     if not answering_device.holds(store) and membership.load(store) is not None:
         try:
             consider_known(store, settings, now=int(now))
-        except FoltrError as error:  # of another version: said at the next sync, and stops no exchange
+        except FoltrError as error:  # from another version: shown at the next sync, and stops no exchange
             membership.note_standing(store, error=str(error))
 
 
@@ -64,7 +64,7 @@ def hand_pen(log: RecordLog, to: bytes) -> None:
 
 
 def holder(log: RecordLog) -> bytes:
-    """The device that answers for all, b"" where none that is known does."""
+    """The device that answers for all, b"" where it is not a known one."""
     known = views(log.counting())
     seat = max((view.pen for view in known.values()), key=lambda one: one.rank, default=answering_device.Pen()).seat
     return next((name for name, view in known.items() if view.seat == seat), b"")

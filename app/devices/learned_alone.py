@@ -1,8 +1,8 @@
 """What a device learned alone, renamed as the others name it when the device becomes one of several.
 
-Hashes cannot be read, so each word, file and folder of the index is hashed by both names, and what is known by the one
-is then known by the other. What the index has no longer is left behind; so is a page that a group may still learn from
-whose query cannot be named anew, for it would count as another query's.
+Hashes cannot be read, so each word, file and folder of the index is hashed with both keys, and what is known under the
+old name is then known under the new one. What the index no longer holds is left behind; so is a page that a group may
+still learn from if its query cannot be renamed, for it would count as another query's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from indexer.storage.catalogue import Catalogue
 
 
 class Renaming(msgspec.Struct, frozen=True):
-    """Names by one key and by another."""
+    """From names by one key to names by another."""
 
     old: Hasher
     new: Hasher
@@ -46,7 +46,7 @@ class Renaming(msgspec.Struct, frozen=True):
         return cls(before, after, terms, {_mark(before, one): _mark(after, one) for one in folders})
 
     def query(self, packed: bytes) -> bytes | None:
-        """None where a word of it is unknown."""
+        """The query by its new name; None where a word of it is unknown."""
         if self.terms is None:
             return packed
         found = [self.terms.get(term) for term in unpack(packed)]
@@ -61,7 +61,7 @@ def _mark(hasher: Hasher, folder: str) -> str:
 
 
 def folders_above(paths: Iterable[str]) -> set[str]:
-    """Every folder that one of these lies in."""
+    """Every folder above any of these paths."""
     found: set[str] = set()
     for path in paths:
         folder = os.path.dirname(path)
@@ -72,7 +72,7 @@ def folders_above(paths: Iterable[str]) -> set[str]:
 
 
 def bring(store: Store, log: RecordLog, catalogue: Catalogue, renaming: Renaming) -> None:
-    """Write down as records what this state has learned; its pages are named anew in place."""
+    """Write what this state has learned as records; its pages are renamed in place."""
     with store.transaction():
         for happened, opened in sorted(_openings(store, catalogue, renaming), key=lambda one: one[0]):
             log.add(opened, happened=happened)

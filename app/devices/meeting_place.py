@@ -1,6 +1,6 @@
 """Where this person's devices leave sealed files for each other, each written once: a folder, or their group's server.
 
-An exchange knows neither of the two: it lists names, reads, writes and removes.
+An exchange need not know which: it lists names, reads, writes and removes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Delivery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="rec
     """the devices that had been removed when the key was made"""
 
     def generation(self, secret: bytes) -> Generation:
-        """The key of this file, for a device that has it by its code."""
+        """The key of this file, for a device that got its secret as a code."""
         return Generation(self.number, secret, self.without)
 
 
@@ -51,9 +51,9 @@ class MeetingPlace(ABC):
     """Sealed files by name; FoltrError where it is away, as a stick or a server may be."""
 
     emptiness: str = ""
-    """what to say where nothing is there any more, if it may come back; "": it is lost, and written again"""
+    """message for a place found empty whose files may come back; "" where they are lost and written again"""
     is_shut: bool = False
-    """whether it was found that this device's key was replaced without it"""
+    """whether the place says that this device's key was replaced without it"""
 
     @abstractmethod
     def names(self) -> set[str]:
@@ -61,25 +61,25 @@ class MeetingPlace(ABC):
 
     @abstractmethod
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Each of these with its content; b"" of what cannot be read now."""
+        """Each of these with its content; b"" for what cannot be read now."""
 
     @abstractmethod
     def stamp(self, name: str) -> str:
-        """Another one when the file is another, or was written since."""
+        """Identifies the content: changes when the file is replaced or written to."""
 
     @abstractmethod
     def remove(self, names: Sequence[str]) -> None:
-        """Files whose records lie in others by now; where that is not allowed they stay."""
+        """Remove files whose records lie in others by now; where that is not allowed they stay."""
 
     @abstractmethod
     def write(self, content: bytes, *, instead_of: Sequence[str] = (), is_key: bool = False) -> str:
-        """Write a file durably, and then remove others; its name. `is_key`: it hands on a key."""
+        """Write a file durably, then remove others; returns its name. `is_key`: it hands on a key."""
 
     def succeed(self, handover: bytes, generation: Generation) -> None:  # noqa: B027
-        """A new key takes the place of the present one; `handover` is for this device itself, should it be killed."""
+        """Replace the present key by a new one; `handover` gives it to this device itself, should it be killed."""
 
     def deliver(self, keys: DeviceKeys, records: Sequence[DeviceRecord], *, instead_of: Sequence[str] = ()) -> str:
-        """Write records; the name of their file."""
+        """Write records; returns the name of their file."""
         newest = keys.newest
         content = msgspec.msgpack.encode(Delivery(1, keys.device, keys.names, records, newest.number, newest.without))
         return self.write(sealed(content, newest.key), instead_of=instead_of)
@@ -95,7 +95,7 @@ def handover_of(keys: DeviceKeys, generation: Generation, public: bytes) -> byte
 
 
 def delivered(file: bytes, keys: DeviceKeys) -> tuple[Delivery, Generation] | None:
-    """The records in a file, and which key it lies under; None where no key fits, or a newer version has written it."""
+    """The records in a file, and which key it lies under; None where no key fits, or a newer version wrote it."""
     for generation in reversed(keys.generations):
         if (content := unsealed(file, generation.key)) is not None:
             found = _decoded(content, Delivery)

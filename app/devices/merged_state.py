@@ -31,11 +31,11 @@ from app.store import Store
 from indexer.storage.catalogue import Catalogue
 
 MERGED = "devices merged"
-"""a digest of the records that the present state was made of, and the commit of the index where not all were found"""
+"""digest of the records the state was made from; and the index commit, if not all their documents were found in it"""
 SURPLUS = 20_000
-"""records that do not count are dropped from here on, after years: forgetting elsewhere may revive an older one"""
+"""most records kept that do not count, reached after years: forgetting elsewhere may revive an older one"""
 FEW = 8
-"""of more documents with the same content none is meant"""
+"""most documents of equal content among which an opening is matched by content"""
 
 
 def is_merged(store: Store, log: RecordLog, catalogue: Catalogue) -> bool:
@@ -50,7 +50,7 @@ def merge_records(
 ) -> Sequence[str]:  # fmt: skip
     """Make the state what all records say, in one transaction; `known` is what they were shortly before.
 
-    Records that mean nothing any more go; the files of this device that hold such ones are given.
+    Records that no longer mean anything are dropped; returns the files of this device that hold such ones.
     """
     log, naming = RecordLog(store, keys.device), naming_of(store, paths, catalogue, keys)
     with store.transaction():
@@ -76,7 +76,7 @@ def merge_records(
 
 
 def _forget_pages(store: Store, counting: Sequence[DeviceRecord]) -> None:
-    """Once for each time that a person had all pages forgotten, on whichever device."""
+    """Forget all pages, once for each time that the person asked for it on any device."""
     followed = store.value(PAGES_FORGOTTEN) or b""
     known = {followed[i : i + ID_BYTES] for i in range(0, len(followed), ID_BYTES)}
     asked = {one.id for one in counting if isinstance(one.body, Forgotten) and one.body.what == "pages"}
@@ -90,7 +90,7 @@ def _forget_pages(store: Store, counting: Sequence[DeviceRecord]) -> None:
 def _documents(
     catalogue: Catalogue, hasher: Hasher, openings: Sequence[tuple[float, Opened]]
 ) -> tuple[Callable[[Opened], PickedDocument], bool]:
-    """Which document here each opening is of, and whether all are here: at its place, else the one with its content."""
+    """Which document here each opening is of (at its place, else one of its content), and whether all were found."""
     wanted = [opening for _, opening in openings]
     contents, places = {one.content for one in wanted}, {(one.path, one.part) for one in wanted}
     here: set[tuple[bytes, bytes]] = set()

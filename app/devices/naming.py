@@ -1,4 +1,4 @@
-"""How this device names opened documents: alone, by its own key and absolute paths; as one of several, as all do."""
+"""How this device names opened documents: alone by its own key and absolute paths, else as all its devices do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from indexer.storage.catalogue import Catalogue
 ADOPTED = "devices adopted"
 """names the device whose records this state is made of"""
 PAGES_FORGOTTEN = "devices pages forgotten"
-"""the records by which pages were forgotten that this state has followed, one after another"""
+"""ids, joined, of the records to forget all pages that this state has carried out"""
 
 
 class Places:
@@ -34,7 +34,7 @@ class Places:
         self._above = [(folder.rstrip(os.sep), name) for folder, name in named if name]
 
     def of(self, path: str) -> str:
-        """ "~/tax/2024.pdf" or "notes/2024.pdf", its letters composed; what is nowhere of these stays as it is."""
+        """ "~/tax/2024.pdf" or "notes/2024.pdf", its letters composed; a path elsewhere stays as it is."""
         plain = os.path.normpath(path)
         for folder, name in self._above:
             if plain == folder or plain.startswith(folder + os.sep):
@@ -43,21 +43,21 @@ class Places:
 
 
 class Naming(Struct, frozen=True):
-    """A key, and how places are written."""
+    """A key, and how paths are written before they are hashed."""
 
     key: bytes
     place: Callable[[str], str] = str
 
 
 def naming_of(store: Store, paths: Paths, catalogue: Catalogue, keys: DeviceKeys | None) -> Naming:
-    """As the picks of this state are named."""
+    """How the picks of this state are named."""
     if keys is None or store.value(ADOPTED) != keys.device:
         return Naming(load_key(paths.key, store))
     return Naming(keys.names, Places(catalogue.roots).of)
 
 
 def hashed_content(hasher: Hasher, content: bytes) -> bytes:
-    """The name of a document by what it holds; b"" where that is not known."""
+    """The name of a document by its content; b"" where that is not known."""
     return hasher.name("content", content, DOCUMENT_BYTES) if content else b""
 
 
@@ -82,14 +82,14 @@ class SharedLog:
         self.log.add(Lesson(vote, n_picks), now=now)
 
     def forgot(self, what: Forgettable) -> None:
-        """All of this kind, everywhere."""
+        """Forget all of this kind, on every device."""
         with self._store.transaction():
             record = self.log.add(Forgotten(what))
             if what == "pages":
                 self._store.set_value(PAGES_FORGOTTEN, (self._store.value(PAGES_FORGOTTEN) or b"") + record.id)
 
     def learned_anew(self, votes: Votes, *, n_pages: int, n_picks: int) -> None:
-        """All that was learned is this from now on, everywhere."""
+        """Replace all that was learned by this, on every device."""
         self.forgot("lessons")
         for lesson in told_as_lessons(votes.votes, n_pages, n_picks):
             self.log.add(lesson)

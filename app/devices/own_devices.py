@@ -37,7 +37,7 @@ from indexer.storage.file_lock import FileLock
 
 NAME_LENGTH = 40
 PATIENCE = 10.0
-"""seconds that an exchange waits for another one of this device"""
+"""seconds that an exchange waits for another process of this device to end its own"""
 TROUBLES = (FoltrError, IndexerError, SettingsError, OSError, sqlite3.Error)
 """with which an exchange may end"""
 
@@ -51,7 +51,7 @@ class OwnDevices:
         self.keys = read_keys(paths)
 
     def begin(self, name: str, place: str, *, replaces: bool = False) -> Met:
-        """Make this the first device, which meets the others in a folder or at a server, whose files it may replace."""
+        """Make this the first device, meeting others in a folder or at a server; `replaces`: files there may go."""
         self.require_alone()
         name, generation = _name(name), Generation(0, new_secret())
         if is_server(place) and not self._made_depot(place, generation, replaces=replaces):
@@ -75,7 +75,7 @@ class OwnDevices:
         return True
 
     def _took_over(self) -> bool:
-        """Whether a former key opens what the server keeps, as after it was restored, and gives way to the present."""
+        """Whether a former key opened what the server keeps (after its restore) and the present one replaced it."""
         keys = self._joined()
         for n in range(len(keys.generations) - 1, 0, -1):
             with suppress(DevicesError):
@@ -85,7 +85,7 @@ class OwnDevices:
         return False
 
     def at_server(self, address: str) -> str:
-        """The place at this address, for "" at the server of this device's group; DevicesError in no group."""
+        """The place at this address; for "", at the server of this device's group, DevicesError without a group."""
         if address and not re.match(r"https?://[^#]+#[0-9a-f]{32}\b", address):
             got = repr(address) if "://" in address else "none"  # it may be the code, which nobody shows
             raise DevicesError(f"wanted the whole address that `devices new` shows, https://...#..., got {got}")
@@ -95,7 +95,7 @@ class OwnDevices:
         return address or (address_of(member) if member else "")
 
     def join(self, code: str, name: str, place: str) -> Met:
-        """Make this one more of the devices that meet in `place`."""
+        """Make this device one more of those that meet in `place`."""
         self.require_alone()
         secret = from_code(code)
         trying = DeviceKeys.begun(name, place, Generation(0, secret), b"", None)
@@ -123,7 +123,7 @@ class OwnDevices:
             with Store(self._paths.state) as store:
                 RecordLog(store, self.keys.device).drop_all()
                 store.set_value(NOTED, None)
-                answering_device.be_alone(store)  # until it is one of several, which a kill may prevent
+                answering_device.be_alone(store)  # a kill may prevent it from becoming one of several
                 if is_first:
                     answering_device.be_one_of_several(store, is_first=True)
             write_keys(self._paths, self.keys)
@@ -143,12 +143,12 @@ class OwnDevices:
 
     @property
     def code(self) -> str:
-        """By which one more device joins now."""
+        """The code by which one more device can join now."""
         return to_code(self._joined().newest.secret)
 
     @property
     def option(self) -> str:
-        """How one more device is told where these meet."""
+        """The option that tells one more device where these meet."""
         place = self._joined().folder
         return f"--server {place}" if is_server(place) else "--folder FOLDER"
 
@@ -174,7 +174,7 @@ class OwnDevices:
         return met
 
     def meet_in(self, place: str) -> Met:
-        """From now on in another place, to which all is written that this device knows."""
+        """Meet in another place from now on, and write there all that this device knows."""
         with self._alone():
             self.keys = replace(self._joined(), folder=place)
             try:
@@ -189,7 +189,7 @@ class OwnDevices:
             return self._meet()
 
     def known(self) -> list[DeviceCard]:
-        """Those that were not removed, by their names; where several have one, each gets more behind it."""
+        """The devices that were not removed, sorted by name; equal names get the beginning of their id appended."""
         keys = self._joined()
         with Store(self._paths.state) as store:
             counting = RecordLog(store, keys.device).counting()
@@ -204,7 +204,7 @@ class OwnDevices:
         return [one for one in self.known() if one.name != self._joined().device]
 
     def remove(self, name: str) -> Met:
-        """Another device is none of this person's any more: what is written from now on it cannot read."""
+        """Remove another device from this person's: it cannot read what is written from now on."""
         self._note_removed(self._other(name))
         return self.meet()
 
@@ -227,7 +227,7 @@ class OwnDevices:
             return self._meet()
 
     def take_pen(self) -> Met:
-        """Answer the group from now on without the word of the device that did, because it is lost."""
+        """Answer the group from now on without being handed the pen, as the device that had it is lost."""
         self.meet()
         with self._alone():
             with Store(self._paths.state) as store:
@@ -235,7 +235,7 @@ class OwnDevices:
             return self._meet()
 
     def holder(self) -> bytes:
-        """The device that answers the group for all, b"" where it is none of those that are known."""
+        """The device that answers the group for all, b"" where it is not a known one."""
         with Store(self._paths.state) as store:
             found = holder(RecordLog(store, self._joined().device))
         return found if any(one.name == found for one in self.known()) else b""
@@ -252,7 +252,7 @@ class OwnDevices:
     def leave(self) -> str:
         """Be alone again: what was learned stays here, and the others go on under a new key, and as the group's member.
 
-        Returns why they do not hear of it, else ""; one of them can still remove this one.
+        Returns why they were not told, else ""; one of them can still remove this one.
         """
         with self._alone():
             keys, trouble = self._joined(), ""
@@ -280,7 +280,7 @@ class OwnDevices:
         keys = self._joined()
         with Store(self._paths.state) as store:
             for heir in heirs if answering_device.holds(store) else ():
-                with suppress(DevicesError):  # of one that nothing came from
+                with suppress(DevicesError):  # nothing has come from this heir yet
                     hand_pen(RecordLog(store, keys.device), heir.name)
                     break
 
@@ -299,7 +299,7 @@ def _name(typed: str) -> str:
 
 
 def who_answers(paths: Paths, settings: Settings) -> str:
-    """Which other device answers the group, or that none does and what ends that; "" where this one may answer."""
+    """Which other device answers the group, or that none does and how to change that; "" where this one may answer."""
     if not paths.device_keys.exists():
         return ""
     with Store(paths.state) as store:
@@ -314,7 +314,7 @@ def who_answers(paths: Paths, settings: Settings) -> str:
 
 
 def meet_quietly(paths: Paths, settings: Settings) -> str:
-    """Where this is one of several devices, exchange with them; why that was not done, as one line, else ""."""
+    """Exchange with the other devices, if this is one of several; why that failed, as one line, else ""."""
     try:
         return meet_others(paths, settings)
     except Unreachable as error:

@@ -1,4 +1,4 @@
-"""The pick memory under this device's names; on a device that is alone, as most are, nothing else here is loaded."""
+"""The pick memory under this device's names; on a single device, as most are, nothing else of this room is loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def open_picks(
     store: Store, paths: Paths, catalogue: Catalogue, *, enabled: bool = True
 ) -> tuple[Picks, SharedLog | None]:
-    """The pick memory, and what is told to this person's other devices, where there are any."""
+    """The pick memory, and the log that tells this person's other devices of changes, if there are any."""
     if paths.assistant or not paths.device_keys.exists():
         return Picks(store, load_key(paths.key, store), enabled=enabled), None
     from app.devices.device_keys import read_keys

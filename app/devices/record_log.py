@@ -13,14 +13,14 @@ from app.devices.sealing import DevicesError
 from app.store import Store, decode_record
 
 FARTHEST = 1 << 61
-"""an `order` beyond it is no clock's: such a record is passed over, or nothing could come after it"""
+"""no clock gives an `order` beyond it: such a record is passed over, or nothing could come after it"""
 
 UNREAD = "unread "
-"""stands before what a file that could not be used is known by"""
+"""prefix of the stamp of a file that could not be used"""
 
 
 class RecordsRead(msgspec.Struct, frozen=True):
-    """All records of one moment, and which of them mean something: decoding them takes most of an exchange's time."""
+    """All records at one moment, and those that count: kept, as decoding them takes most of an exchange's time."""
 
     stamp: bytes
     records: list[DeviceRecord]
@@ -35,7 +35,7 @@ class RecordLog:
         self.store, self.device = store, device
 
     def add(self, body: Body, *, now: float | None = None, happened: float | None = None) -> DeviceRecord:
-        """Write down what happens; `happened` is when it did, of something that this device brings along."""
+        """Write down what happens; `happened` is when it did, for something learned before this device joined."""
         moment = time.time() if now is None else now
         with self.store.transaction() as db:
             (last,) = db.execute("SELECT coalesce(max(place), 0) FROM device_records").fetchone()
@@ -43,13 +43,13 @@ class RecordLog:
             knows = tuple(bytes(id_) for (id_,) in forgets) if happened is None else ()
             order, when = max(int(moment * 1e6), last + 1), moment if happened is None else happened
             record = DeviceRecord(self.device, order, when, knows, happened is not None, body)
-            # As it will be decoded, so that it has one id: a whole number may stand where another one is wanted.
+            # As it will be decoded, so that its id stays the same: a whole number may stand where a float is wanted.
             record = msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=DeviceRecord)
             self._insert(record, "")
         return record
 
     def take(self, records: Iterable[DeviceRecord], file: str) -> int:
-        """Keep what came in a file; how many are new."""
+        """Keep the records that came in a file; returns how many are new."""
         with self.store.transaction():
             return sum(self._insert(record, file) for record in records if record.order < FARTHEST)
 
@@ -62,21 +62,21 @@ class RecordLog:
             return 0
 
     def all(self, where: str = "") -> list[DeviceRecord]:
-        """In no order."""
+        """All records, in no order."""
         rows = self.store.rows(f"SELECT record FROM device_records {where}")
         return [decode_record(row, DeviceRecord, DevicesError, "a record of this person's devices") for (row,) in rows]
 
     def counting(self) -> list[DeviceRecord]:
-        """Those that mean something, in their order."""
+        """The records that count, in their order."""
         return that_count(self.all())
 
     def stamp(self) -> bytes:
-        """Another one with every record that comes or goes."""
+        """A digest that changes with every record that comes or goes."""
         ids = b"".join(bytes(id_) for (id_,) in self.store.rows("SELECT id FROM device_records ORDER BY id"))
         return hashlib.blake2b(ids, digest_size=ID_BYTES).hexdigest().encode()
 
     def known(self, before: RecordsRead | None = None) -> RecordsRead:
-        """All that is there now; `before` where that is so still."""
+        """All records as they are now: `before` itself, if they have not changed since."""
         stamp = self.stamp()
         if before is not None and before.stamp == stamp:
             return before
@@ -84,16 +84,16 @@ class RecordLog:
         return RecordsRead(stamp, records, that_count(records))
 
     def without_file(self) -> list[DeviceRecord]:
-        """Those that are in no file of the folder as far as this device knows."""
+        """The records that are in no shared file, as far as this device knows."""
         return self.all("WHERE file = '' ORDER BY place, id")
 
     def lie_in(self, ids: Iterable[bytes], file: str) -> None:
-        """These are in that file now."""
+        """Note that these are in that file now."""
         with self.store.transaction() as db:
             db.executemany("UPDATE device_records SET file = ? WHERE id = ?", [(file, id_) for id_ in ids])
 
     def drop(self, ids: Iterable[bytes]) -> list[str]:
-        """Records that mean nothing any more; the files of this device that hold them, to be written anew."""
+        """Delete records; returns the files of this device that hold them, which are to be written anew."""
         ours, outdated = {name for name, is_ours in self.files().items() if is_ours}, set[str]()
         with self.store.transaction() as db:
             for id_ in ids:
@@ -109,17 +109,17 @@ class RecordLog:
         return {name: bool(is_ours) for name, is_ours in self.store.rows("SELECT name, is_ours FROM device_files")}
 
     def drop_all(self) -> None:
-        """Neither records nor files any more; what was learned of them stays."""
+        """Forget all records and files; what was learned from them stays."""
         self.store.erase("device_records", "device_files")
 
     def read_anew(self) -> None:
-        """As if no file had ever been read or written."""
+        """Forget that any file was ever read or written."""
         with self.store.transaction() as db:
             db.execute("DELETE FROM device_files")
             db.execute("UPDATE device_records SET file = ''")
 
     def note_unread(self, stamp: str) -> None:
-        """A file that this device cannot use, and need not try again while it is the same."""
+        """Note a file that this device cannot use, and need not try again until it changes."""
         self.note_file(f"{UNREAD}{stamp}", is_ours=False)
 
     def try_unread(self) -> None:
@@ -131,13 +131,13 @@ class RecordLog:
             db.execute("INSERT OR REPLACE INTO device_files VALUES (?, ?)", (name, is_ours))
 
     def forget_files(self, names: Iterable[str]) -> None:
-        """They are gone: what only they held is to be written again."""
+        """Note that these are gone: what only they held is to be written again."""
         with self.store.transaction() as db:
             gone = [(name,) for name in names]
             self.pass_over(name for (name,) in gone)
             db.executemany("UPDATE device_records SET file = '' WHERE file = ?", gone)
 
     def pass_over(self, names: Iterable[str]) -> None:
-        """Files that are gone, whose records others hold as well."""
+        """Forget files that are gone, but whose records other devices still hold."""
         with self.store.transaction() as db:
             db.executemany("DELETE FROM device_files WHERE name = ?", [(name,) for name in names])

@@ -1,11 +1,11 @@
 """What travels between one person's devices: records that are only ever added, and the state that a set of them means.
 
-A state is a pure function of the set: neither order nor repetition matters, and what one device lacks for a while
-changes nothing once it has come. Of two records the later one is that of the larger `order`: the clock in microseconds,
-but always beyond all that its device knew, so that a wrong clock cannot put an effect before its cause.
+A state is a pure function of the set: neither order nor repetition matters, and a record that comes
+late has the same effect. Of two records, the later is the one of larger `order`: the clock in microseconds, but always
+beyond all that its device knew, so that a wrong clock cannot put an effect before its cause.
 
-What was forgotten is so everywhere: a record counts only if its device knew each record that forgets its kind when it
-was written. What a device brings along when it joins knows none, and counts where it is younger than those are.
+What was forgotten is forgotten everywhere: a record counts only if, when it was written, its device knew every record
+that forgets its kind. What a device brings along when it joins knows none, and counts if it is newer than those.
 
 Documents, words and folders are named by keyed hashes (app.learning.pick_keys), with a key that the devices share.
 """
@@ -27,18 +27,18 @@ from console.printable import safe_line
 
 ID_BYTES = 16
 MOST_LESSONS, MOST_PICKS = 500, 20_000
-"""of each so many are kept, the last ones"""
+"""most that are kept of each: the last ones"""
 
 Moment = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 Amount = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 32)]
-"""beyond these no device writes, and nothing is read: one number that is none would spoil all others"""
+"""bounds of what devices write and read: a single NaN or infinity would spoil all other numbers"""
 
 Forgettable = Literal["picks", "lessons", "pages"]
 
 
 class Opened(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="opened"):
-    """A document was opened; or what is left of former openings, where one of the numbers is 0."""
+    """A document was opened; or, where one of the numbers is 0, what is left of former openings."""
 
     query: bytes
     """the packed terms of the query, b"" for none"""
@@ -49,11 +49,11 @@ class Opened(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag
     """b"" where it is not known"""
     n_opened: Amount = 1.0
     n_picks: Amount = 1.0
-    """of these for the query"""
+    """openings that were for the query"""
 
 
 class Moved(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="moved"):
-    """A file or a folder got another place."""
+    """A file or a folder was moved."""
 
     old: bytes
     new: bytes
@@ -66,34 +66,34 @@ class Lesson(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag
     n_picks: Count
     """results opened on it"""
     n_pages: Count = 1
-    """more where former lessons are told as one"""
+    """more where former lessons are combined in one"""
 
 
 class Forgotten(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="forgotten"):
-    """All of this kind that was there: picks, lessons, or the pages that were learned from."""
+    """All of one kind was forgotten: picks, lessons, or the pages that were learned from."""
 
     what: Forgettable
 
 
 class SavedSearch(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="saved"):
-    """A search was saved under a name; "" takes it away."""
+    """A search was saved under a name; "" removes it."""
 
     name: str
     value: str
 
 
 class SharedSetting(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="setting"):
-    """A setting was chosen, its value as JSON; "" takes it back."""
+    """A setting was chosen, its value as JSON; "" unsets it."""
 
     name: str
     value: str
 
 
 class DeviceCard(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="device"):
-    """A device of this person, how it is called, and its public key (X25519)."""
+    """A device of this person: its name for the person, and its public key (X25519)."""
 
     name: bytes
-    """the hash of its key, as records name it: nobody can put another key under it"""
+    """the hash of its key, as records name it, so that nobody can give it another key"""
     value: tuple[Annotated[str, msgspec.Meta(max_length=40)], bytes]
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class DeviceCard(msgspec.Struct, frozen=True, array_like=True, tag_field="kind",
 
 
 class Removed(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="removed"):
-    """A device is none of this person's any more."""
+    """A device no longer belongs to this person."""
 
     name: bytes
     value: str = ""
@@ -133,9 +133,9 @@ class DeviceRecord(msgspec.Struct, frozen=True, array_like=True, dict=True):
     time: Moment
     """seconds since the epoch, by the clock of its device"""
     knows: tuple[bytes, ...]
-    """the records that forget which its device knew"""
+    """ids of the records that forget (`Forgotten`) which its device knew"""
     is_brought: bool
-    """it is of before the device joined"""
+    """whether it is from before the device joined"""
     body: Body
 
     @cached_property
@@ -145,7 +145,7 @@ class DeviceRecord(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
 
 def that_count(records: Iterable[DeviceRecord]) -> list[DeviceRecord]:
-    """Those that mean something, in order: not the forgotten ones, and not what a later one has taken the place of."""
+    """The records that count, in order: not the forgotten ones, and not those that a later one has replaced."""
     once = {record.id: record for record in records}.values()
     ordered = sorted(once, key=lambda record: (record.order, record.id))
     gone = {record.id for record in forgotten(ordered)}
@@ -162,12 +162,12 @@ _CAPS: Sequence[tuple[tuple[type, ...], int]] = (((Lesson,), MOST_LESSONS), ((Op
 
 
 def _name(body: Body) -> tuple[object, ...]:
-    """What only the last record of that name counts for; () where each counts."""
+    """A key of which only the last record counts; () where each record counts."""
     return (type(body), body.name) if isinstance(body, Named) else ()
 
 
 def forgotten(records: Sequence[DeviceRecord]) -> list[DeviceRecord]:
-    """Those that another of them forgets."""
+    """The records that others among them forget."""
     forgets = [record for record in records if isinstance(record.body, Forgotten)]
     return [record for record in records if _is_forgotten(record, forgets)]
 
@@ -199,7 +199,7 @@ class Lessons(msgspec.Struct, frozen=True):
 
 
 def told_as_lessons(votes: Sequence[Vote], n_pages: int, n_picks: int) -> list[Lesson]:
-    """What so many pages taught, a lesson a vote."""
+    """What so many pages taught, as one lesson per vote."""
     rest = len(votes) - 1
     return [
         Lesson(vote, 1 if i else max(n_picks - rest, 1), 1 if i else max(n_pages - rest, 1))
@@ -220,7 +220,7 @@ def lessons_of(counting: Sequence[DeviceRecord]) -> Lessons:
 
 
 def openings_of(counting: Sequence[DeviceRecord]) -> list[tuple[float, Opened]]:
-    """When and what was opened, in order, each document at the place that it has by now."""
+    """When and what was opened, in order, each document at its present place."""
     found: list[tuple[float, Opened]] = []
     for record in counting:
         if isinstance(record.body, Opened):

@@ -1,4 +1,4 @@
-"""Files from which nobody without the key learns anything but their size.
+"""Sealed files: without the key nobody learns anything but their size.
 
     file        nonce (24) | XSalsa20-Poly1305 of: length (4), content, zeros        4,096 * 2^k bytes in all
     handing on  the same under the key that two devices have together (X25519): a new secret, from one to the other
@@ -38,12 +38,12 @@ def sealed(content: bytes, key: bytes) -> bytes:
 
 
 def unsealed(file: bytes, key: bytes) -> bytes | None:
-    """The content of a file; None for what this key has not sealed, or was changed in any byte."""
+    """The content of a file; None if this key did not seal it, or any byte of it was changed."""
     return _content(SecretBox(key), file)
 
 
 def handed_on(content: bytes, private: bytes, public: bytes) -> bytes:
-    """A file for the device with this public key alone, which is told whose it is."""
+    """A file that only the device with this public key can open, and that proves who made it."""
     return bytes(Box(PrivateKey(private), PublicKey(public)).encrypt(_padded(content)))
 
 
@@ -77,7 +77,7 @@ def public_key(private: bytes) -> bytes:
 
 
 def device_of(public: bytes) -> bytes:
-    """The name of the device with this public key; ValueError for bytes with which nothing can be sealed."""
+    """The name of the device with this public key; ValueError for bytes that cannot serve as one."""
     try:
         Box(PrivateKey(bytes(range(32))), PublicKey(public))
     except CryptoError as error:

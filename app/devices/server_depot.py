@@ -26,7 +26,7 @@ from foltr.federated.envelope import Identity
 from foltr.federated.wire import DEPOT_NAME, DepotChange, DepotFiles, DepotPage, DepotRequest, R, decode, encode
 
 PATIENCE = 10.0
-"""seconds for the list, which comes first: a server that does not answer holds up what else its device does"""
+"""seconds to wait for the list, which comes first: a server that does not answer holds up the whole device"""
 SAID = {
     "not-found": "the group's server is of a version that keeps nothing for computers to exchange: its operator can "
     "update it, or take a folder that all your computers reach (--folder)",
@@ -37,7 +37,7 @@ SAID = {
     "`foltr-search devices new --server --replace` empties it, with what no other computer has received",
     "former-key": "your other computers have just taken a new key; exchange again",
 }
-"""what a person is told for the server's reasons"""
+"""the server's reason -> what a person is told"""
 
 
 def is_server(place: str) -> bool:
@@ -46,12 +46,12 @@ def is_server(place: str) -> bool:
 
 
 def address_of(member: Membership) -> str:
-    """Where devices meet on a group's server, and how they know it: "https://host:8421#GROUP.CERTIFICATE"."""
+    """Where devices meet on a group's server, and how they recognise it: "https://host:8421#GROUP.CERTIFICATE"."""
     return f"{member.address}#{member.group_id}.{member.certificate}".rstrip(".")
 
 
 def is_of(place: str, member: Membership | None) -> bool:
-    """Whether it is on the server of this membership's group, also where that had another address before."""
+    """Whether `place` is on the server of this membership's group, even under a former address of it."""
     return member is not None and bool(member.group_id) and _split(place)[1] == member.group_id
 
 
@@ -62,7 +62,7 @@ def _split(place: str) -> tuple[str, str, str]:
 
 
 def depot_seed(secret: bytes) -> bytes:
-    """The seed [32] of the key that signs for the depot: by it nothing that is sealed can be opened."""
+    """The seed [32] of the key that signs for the depot; it opens nothing that is sealed."""
     return hashlib.blake2b(secret, digest_size=32, person=b"foltr depot").digest()
 
 
@@ -89,7 +89,7 @@ def _asked(signer: Membership, settings: FederationSettings, path: str, kind: ty
 
 
 class ServerDepot(MeetingPlace):
-    """What the newest of these keys opens, at the address that the devices have in common."""
+    """The depot of the newest of these keys, at the address that the devices share."""
 
     def __init__(self, keys: DeviceKeys, settings: FederationSettings) -> None:
         address, _, certificate = _split(keys.folder)
@@ -113,7 +113,7 @@ class ServerDepot(MeetingPlace):
             asked = waiting[: wire.DEPOT_ASKED]
             path = f"/v1/depot/files?names={','.join(asked)}"
             files = _asked(self._signer, self._settings, path, DepotFiles).files
-            found = [name for name in asked if name in files] or asked  # of what has gone meanwhile nothing comes
+            found = [name for name in asked if name in files] or asked  # nothing comes for what is gone meanwhile
             waiting = [name for name in waiting if name not in set(found)]
             yield from ((name, files.get(name, b"")) for name in found)
 
@@ -131,7 +131,7 @@ class ServerDepot(MeetingPlace):
         self._change(handover, handed_on=True, successor=Identity(depot_seed(generation.secret)).public)
 
     def _change(self, content: bytes = b"", **more: Any) -> str:
-        """The name of the file that is written."""
+        """Make one change; returns the name of the file written, "" for none."""
         name = os.urandom(16).hex() if content else ""
         change = DepotChange(name=name, content=content, **more)
         _asked(self._signer, self._settings, "/v1/depot", DepotPage, encode(change))

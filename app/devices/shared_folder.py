@@ -31,7 +31,7 @@ class SharedFolder(MeetingPlace):
         )
 
     def names(self) -> set[str]:
-        """The sealed files; what was not finished a day ago was killed, and goes."""
+        """The sealed files; unfinished ones older than a day, left by a kill, are deleted."""
         try:
             found = os.listdir(self.path)
         except OSError as error:
@@ -58,7 +58,7 @@ class SharedFolder(MeetingPlace):
         return content if len(content) in SIZES else b""
 
     def stamp(self, name: str) -> str:
-        """Another one when the file is another, or was written since; names a file that could not be opened."""
+        """Identifies the content: changes when the file is replaced or written to; its name alone if unreadable."""
         try:
             status = os.stat(self.path / name)
         except OSError:

@@ -34,7 +34,7 @@ def _environment(paths: Paths) -> dict[str, str]:
 
 
 def start_resident(paths: Paths) -> None:
-    """Start the process that answers single commands, and let it be; it leaves when idle, or when there is one."""
+    """Start the process that answers single commands; it ends by itself when idle, or when another one runs."""
     subprocess.Popen(
         [sys.executable, "-P", "-m", "app", "serve", "--no-watch", "--idle", "--quiet"], cwd=paths.data_dir,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_environment(paths),
@@ -85,10 +85,10 @@ class BackgroundIndexer:
         for line in process.stdout or ():
             try:
                 report = msgspec.json.decode(line, type=Progress)
-            except msgspec.DecodeError:  # no report, but maybe why it ends
+            except msgspec.DecodeError:  # not a report, but perhaps why it ends
                 said = line
             else:
-                if self._process is process:  # one that was replaced knows its successor as another
+                if self._process is process:  # not when another process has taken its place
                     self._on_progress(report)
         if process.stdout is not None:
             process.stdout.close()
@@ -102,7 +102,7 @@ def stop_with_parent(stop: threading.Event, stdin: int) -> None:
     """Set `stop` when the pipe `stdin` ends: the process at its other end asked for it, or is gone."""
 
     def wait() -> None:
-        while os.read(stdin, 4096):  # a stream would be locked by the thread that waits, which aborts the process's end
+        while os.read(stdin, 4096):  # not a stream: the waiting thread would hold its lock, which aborts the exit
             pass
         stop.set()
 

@@ -33,9 +33,9 @@ from indexer.watch import Follower, Scan, Work
 
 HOLDER = "foltr-search watch"
 WAIT_SECONDS = 2.0
-"""between two attempts while another process follows or writes"""
+"""seconds between two attempts while another process follows or writes"""
 MEET_SECONDS = 50.0
-"""between two meetings with this person's other devices"""
+"""seconds between two meetings with this person's other devices"""
 UPDATING = ("scanning", "indexing", "merging")
 """phases of an update"""
 
@@ -50,8 +50,8 @@ def follow_changes(
     with ExitStack() as ending:
         place = ending.enter_context(closing(FileLock(paths.watch_lock)))
         while not place.take():
-            other = place.read().removeprefix("foltr-search ") or "another process"  # short, for it stays in sight
-            if other != said:  # once, for a screen draws each report
+            other = place.read().removeprefix("foltr-search ") or "another process"  # short, as it stays on the screen
+            if other != said:  # once, as a screen draws each report
                 on_progress(Progress(phase="idle", note=f"{(said := other)} follows the changes"))
             if stop.wait(WAIT_SECONDS):
                 return
@@ -72,7 +72,7 @@ def follow_changes(
                     try:
                         Follower(updater, work, settings.index.scan_minutes * 60, stop, note).run()
                     except IndexDamaged:
-                        if other := Index.of_another_version(paths.index):  # each would undo what the other made
+                        if other := Index.of_another_version(paths.index):  # or each would undo what the other made
                             raise IndexerError(f"another version of the program ({other}) works here now") from None
                         rebuild = True
 
@@ -96,7 +96,7 @@ class FollowersWork(Work):
     _trouble: str = ""
     """why they were not"""
     _seen: tuple[int, int] = (0, 0)
-    """which file of what the user chose `folders` has read"""
+    """identifies the version of the user's choice that `folders` has read"""
 
     def __post_init__(self) -> None:
         may_work = may_make_vectors(self.settings)
@@ -138,7 +138,7 @@ class FollowersWork(Work):
         return why
 
     def do_a_little(self) -> bool:
-        """Recognition comes after everything else, and first comes whatever the other devices have to tell."""
+        """Meet the other devices when it is time, then make vectors; recognise only when nothing else is left."""
         if self.paths.device_keys.exists() and time.monotonic() - self._met > MEET_SECONDS:
             self._meet()
         if self._making.step():
@@ -147,7 +147,7 @@ class FollowersWork(Work):
         return any(one.step() for one in self._recognising)
 
     def _meet(self) -> None:
-        from app.devices.own_devices import meet_quietly  # which few have
+        from app.devices.own_devices import meet_quietly  # few have any
 
         trouble = meet_quietly(self.paths, self.settings)
         if trouble and trouble != self._trouble:
@@ -155,7 +155,7 @@ class FollowersWork(Work):
         self._met, self._trouble = time.monotonic(), trouble
 
     def rest(self) -> None:
-        """Without a process that reads files."""
+        """End the processes that read files until they are needed."""
         self.pool.close()
 
     def folders(self) -> tuple[str, ...] | None:
@@ -205,7 +205,7 @@ class FollowersWork(Work):
         return True
 
     def read_for_meaning(self, stop: threading.Event, *, is_waited_for: bool) -> str:
-        """As app.following.indexing.make_vectors; a little of it where nobody waits, for it goes on by itself."""
+        """As app.following.indexing.make_vectors; if nobody waits only a little of it, as it goes on by itself."""
         if not is_waited_for and self._making.step() and self._making.step():
             return "words can be searched; reading for meaning goes on"
         return self._making.until(lambda: not is_waited_for or stop.is_set() or self.stop.is_set())

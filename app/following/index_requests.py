@@ -1,12 +1,12 @@
 """`foltr-search index`, done by the process that follows changes: its catalogue is open, and it reads files already.
 
 It does what the command would do alone: remembers the folders that were named, looks at everything below all of them,
-indexes what changed, says how far it is and what it did, in the same words. It looks itself, whatever its watches
-reported, so that what they missed is found. With `--quiet` nobody waits until all is read for meaning, which goes on
-here. A request that it cannot answer so (other settings, another version) goes back at once.
+indexes what changed, says how far it is and what it did, in the same words. It scans, whatever its watches reported, so
+that what they missed is found. With `--quiet` the command does not wait for reading for meaning, which goes on here. A
+request that it cannot answer like that (other settings, another version) goes back at once.
 
-Over the line: the question, an empty message that it begins, then messages of parts (app.resident.protocol) until one
-holds the exit code. An empty message from the asking command stops the work.
+Over the line: the question, an empty message to say that work begins, then messages of parts (app.resident.protocol)
+until one holds the exit code. An empty message from the asking command stops the work.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from indexer.watch import Scan
 
 QUESTION_SECONDS = 2.0
-"""for a whole question to come"""
+"""allowed for a whole question to arrive"""
 TAKING_SECONDS = 10.0
-"""without a byte taken of what is said; who takes nothing is gone"""
+"""allowed without the command taking a byte of what is sent; after that it counts as gone"""
 MAX_REQUESTS = 8
-"""at once; those beyond it work alone, and find the index locked"""
+"""at once; further ones work alone, and find the index locked"""
 WORK = frozenset({"scanning", "indexing", "merging", "meaning"})
 """phases that a command shows"""
 
@@ -77,7 +77,7 @@ class IndexRequest:
     question: Question
     line: LocalLine
     stop: threading.Event = field(default_factory=threading.Event)
-    """it was asked to stop, or is gone"""
+    """set when the command asked to stop, or is gone"""
     over: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -86,12 +86,12 @@ class IndexRequest:
 
     @property
     def is_quiet(self) -> bool:
-        """Nobody would see that it waits, so that it waits for words alone."""
+        """Whether nobody would see that it waits: then it waits until words can be searched, not for meaning."""
         return not QUIET.isdisjoint(self.question.arguments)
 
     @property
     def folders(self) -> list[str]:
-        """Those that are to be followed from now on."""
+        """The folders that are to be followed from now on."""
         named = folders_to_index(self.question.arguments) or []
         return [os.path.join(os.fsdecode(self.question.folder), one) for one in named]
 
@@ -106,7 +106,7 @@ class IndexRequest:
         self.screen.write(f"foltr-search: {line}\n")
 
     def end(self, kind: bytes, content: bytes) -> None:
-        """The last that is said."""
+        """Send the last part."""
         self.send(kind, content)
         self.over.set()
 
@@ -139,21 +139,21 @@ class IndexRequests:
         self.decline()
 
     def show(self, progress: Progress) -> None:
-        """Show those that wait what is done meanwhile; what is noted of the watching is not their matter."""
+        """Show waiting commands what is done meanwhile, without notes about watching, which do not concern them."""
         if progress.phase in WORK:
             progress = msgspec.structs.replace(progress, note="")
             for request in list(self._waiting):
                 request.progress.show(progress)
 
     def decline(self) -> None:
-        """Have all that wait work alone."""
+        """Send all waiting commands away, to work alone."""
         for request in self._taken():
             request.progress.__exit__()
             request.end(protocol.ALONE, b"")
             self._forget(request)
 
     def answer(self, work: IndexWork, scan: Scan) -> None:
-        """Do what is asked, one request after another; raises IndexDamaged, with those that wait sent away."""
+        """Do what is asked, one request after another; on IndexDamaged, sends the waiting away and raises it."""
         for request in self._taken():
             try:
                 if not request.stop.is_set():
@@ -201,7 +201,7 @@ class IndexRequests:
                 select.select([listener], [], [], 1.0)
                 line = listener.accept()
             except (OSError, ValueError):
-                return  # it was closed
+                return  # the listener was closed
             if line is not None:
                 threading.Thread(target=self._hear, args=(line,), daemon=True).start()
 
@@ -228,6 +228,6 @@ class IndexRequests:
                 request.stop.set()
             except TimeoutError:
                 continue
-            except (OSError, LineError):  # it is gone
+            except (OSError, LineError):  # the command is gone
                 request.stop.set()
                 request.over.wait()

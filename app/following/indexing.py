@@ -111,7 +111,7 @@ def may_make_vectors(settings: Settings) -> Callable[[], str]:
 def recognise(
     chosen: OcrSettings | SpeechSettings, paths: Paths, *, on_progress: OnProgress, stop: threading.Event
 ) -> int:
-    """Recognise text until `stop`; how many files have one now and are read by the next update."""
+    """Recognise text until `stop`; returns how many files got a text, which the next update reads."""
     with (
         closing(Catalogue.open(paths.catalogue)) as catalogue,
         closing(Recognising(chosen, paths, catalogue, on_progress)) as recognising,
@@ -122,7 +122,7 @@ def recognise(
 
 
 def why(settings: Settings, paths: Paths, path: str | os.PathLike[str]) -> Why:
-    """Whether `path` can be found, or which rule, limit or error keeps it out; IndexDamaged where nothing can be."""
+    """Whether `path` can be found, or which rule, limit or error keeps it out; IndexDamaged for a bad index."""
     if paths.index.is_dir():
         Index.open(paths.index)
     roots = _with_sources(settings, paths, index_roots(settings, paths))
@@ -171,7 +171,7 @@ def make_updater(
     settings: Settings, paths: Paths, catalogue: Catalogue, pool: WorkerPool[PreparedFile],
     *, holder: str, roots: Sequence[str] | None = None,
 ) -> Updater:  # fmt: skip
-    """What brings the index up to date with `roots`, or the folders the user chose; `holder` names it to others."""
+    """The updater for `roots`, by default the folders the user chose; `holder` names it to other processes."""
     chosen = settings.index
     reader = f"{READER} text={chosen.max_text_mb:g} seconds={chosen.seconds_per_file:g} memory={chosen.memory_mb}"
     reader += "" if chosen.names else " no names"
@@ -189,16 +189,16 @@ def make_updater(
 
 
 def followed_roots(settings: Settings, paths: Paths, roots: Sequence[str] | None = None) -> tuple[str, ...]:
-    """`roots`, or what the user has chosen by now, with the sources that are named."""
+    """`roots`, or the folders that the user has chosen by now, with the places of the named sources."""
     return normal_roots(_with_sources(settings, paths, index_roots(settings, paths) if roots is None else roots))
 
 
 def _forget_gone(paths: Paths, catalogue: Catalogue, is_deleted: bool) -> None:
-    """Leave no copy of a mail for long; where something was deleted, nothing of it beside index and catalogue."""
+    """Remove old copies of mails; if something was deleted, also all traces of it outside index and catalogue."""
     if is_deleted:
         recognised.forget_gone(paths.data_dir / recognised.FILE, catalogue.connection)
     if (paths.data_dir / "mail").exists():
-        from app import document_to_open  # which few need here
+        from app import document_to_open  # few need it here
 
         document_to_open.remove_old_mails(paths.data_dir)
         if is_deleted and document_to_open.mail_copies(paths.data_dir):
@@ -206,7 +206,7 @@ def _forget_gone(paths: Paths, catalogue: Catalogue, is_deleted: bool) -> None:
 
 
 def _move_picks(settings: Settings, paths: Paths, catalogue: Catalogue, moves: Moves) -> None:
-    """What was learned about a file goes where the file goes."""
+    """Let what was learned about a file follow the file."""
     with opened_picks(settings, paths, catalogue) as picks:
         if picks is not None:
             for old, new in fold_moves(moves):
@@ -214,7 +214,7 @@ def _move_picks(settings: Settings, paths: Paths, catalogue: Catalogue, moves: M
 
 
 def fold_moves(moves: Moves) -> list[tuple[str, str]]:
-    """`moves` with the files of a moved folder taken together, where nothing is left at the old place."""
+    """`moves`, with the files of a moved folder as one move where nothing is left at the old place."""
     found: dict[tuple[str, str], None] = {}
     for old, new in moves:
         while os.path.basename(old) == os.path.basename(new):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 PLAIN_SECONDS = 5.0
-"""between two lines where there is no terminal, as in a log"""
+"""seconds between two lines where there is no terminal, as in a log"""
 LIVE_SECONDS = 0.1
 MARGIN = 4
 """columns left free at the right, so that the ^C that a terminal echoes breaks no line"""
@@ -27,7 +27,7 @@ class ProgressWriter:
     """Writes progress as it comes; a context manager that leaves a clean line behind."""
 
     def __init__(self, stream: TextIO | TextIOBase | None = None, *, quiet: bool = False, columns: int = 0) -> None:
-        """`columns` of the terminal; 0: those of this process's own."""
+        """`columns` of the terminal; 0: as many as this process's own terminal has."""
         self._stream = sys.stderr if stream is None else stream
         self._live = self._stream.isatty()
         self._quiet, self._columns = quiet, columns
@@ -43,7 +43,7 @@ class ProgressWriter:
         self._erase()
 
     def show(self, progress: Progress) -> None:
-        """Show one report; those that come too fast after another are passed over, a new phase never is."""
+        """Show one report; one that comes too soon after another is skipped, unless it begins a new phase."""
         if self._quiet:
             return
         if progress.note and progress.note != self._told:
@@ -109,11 +109,11 @@ def describe(progress: Progress) -> str:
 
 
 MAX_UNAVAILABLE = 5
-"""folders out of sight that are named after an update"""
+"""most unavailable folders that are named after an update"""
 
 
 def summarise(summary: UpdateSummary) -> list[str]:
-    """What an update did, in one line, and one more for each thing to know."""
+    """What an update did, in one line, and a line for each further thing worth knowing."""
     counts = {
         "new": summary.n_new,
         "changed": summary.n_changed,

@@ -1,7 +1,7 @@
 """Recognising text in pictures and recordings with the user's settings: after everything else, one file after another.
 
-Each text is kept by the content of its file before the file is read again with it, so that a kill costs the file in
-hand and a rebuilt index finds the texts that were made.
+Each text is stored under its file's content before the file is indexed again with it, so that a kill loses only the
+file in hand, and a rebuilt index finds the texts already made.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from indexer.storage.catalogue import Catalogue
 from indexer.storage.catalogue_writing import read_anew
 
 MEMORY_MB = 4_096
-"""of address space that a file may add; rapidocr uses up to 1.2 GB of it, Whisper .9"""
+"""MB of address space that a file may add; rapidocr uses up to 1.2 GB of it, Whisper 0.9"""
 STRETCH_SECONDS = 600.0
-"""of processor time for a stretch of a recording: as long as it lasts"""
+"""of processor time for a stretch of a recording: as long as the stretch lasts"""
 READ_TOGETHER = 16
-"""files with a new text that are indexed in one go"""
+"""files with new texts that are indexed together"""
 STILL_NEW_SECONDS = 60.0
-"""a text waits for others at most so long"""
+"""most that a text waits for others, to be indexed with them"""
 
 
 def medium_of(chosen: OcrSettings | SpeechSettings) -> recognised.Medium:
-    """What these settings are for."""
+    """The medium that these settings are for."""
     return recognised.PICTURES if isinstance(chosen, OcrSettings) else recognised.RECORDINGS
 
 
@@ -45,7 +45,7 @@ def engine_for(chosen: OcrSettings | SpeechSettings) -> tuple[Recogniser | None,
     """The engine that these settings want, or None and why there is none."""
     if isinstance(chosen, OcrSettings):
         return choose(chosen.engine, chosen.languages)
-    from indexer.extract.media import speech  # which few have
+    from indexer.extract.media import speech  # few have it
 
     return speech.choose()
 
@@ -86,7 +86,7 @@ class Recognising:
         self.n_done = self.n_total = self.n_texts = 0
 
     def step(self) -> bool:
-        """A moment of the work; True while more is left that can be done now."""
+        """Do a little of the work; True while more is left that can be done now."""
         if self._pool is None:
             return False
         if why := self._may_work():
@@ -120,7 +120,7 @@ class Recognising:
             self._pool.suspend()
 
     def close(self) -> None:
-        """Have what was found indexed, and end the process; the file in hand is begun again by the next step."""
+        """Have the new texts indexed, and end the process; the next step begins the file in hand again."""
         self._hand_over()
         self._outcomes, self._now, self._generation = iter(()), None, -1
         if self._pool is not None:
@@ -140,7 +140,7 @@ class Recognising:
         return True
 
     def _look(self) -> None:
-        """Find what waits now; texts that a former run kept and did not see indexed are handed over."""
+        """Find what waits now; hand over texts that a former run stored but did not see indexed."""
         self._generation = self._catalogue.generation
         attempts = recognised.tried(self._store)
         without = recognised.without_text(self._catalogue.connection, self.medium, self._chosen.max_bytes)
@@ -156,11 +156,11 @@ class Recognising:
         self.n_total = self.n_done + len(self._waiting)
 
     def _keep(self, found: Recognised | ExtractionError) -> None:
-        """Keep what came of the file in hand, under the content that was read."""
+        """Store the outcome for the file in hand under the content that was read."""
         assert self._now is not None
         now, self._now = self._now, None
         if isinstance(found, ExtractionError):
-            if found.kind == "unreadable":  # it may be there again
+            if found.kind == "unreadable":  # it may become readable
                 self.n_done += 1
                 return
             found = self._given_up(now.digest, found)
@@ -180,7 +180,7 @@ class Recognising:
             self._hand_over()
 
     def _given_up(self, digest: bytes, why: ExtractionError) -> Recognised:
-        """What is kept of a file that cannot be read: what was found before, where it was begun."""
+        """What is stored for a file that failed: the reason, and the pages found if it had been begun before."""
         seconds = self._seconds if why.kind in ("timeout", "too-slow") else 0.0
         before = recognised.recall_pages(self._store, digest)
         if before is None or not before[2].startswith(recognised.BEGUN):
@@ -191,7 +191,7 @@ class Recognising:
         self._new += [(path, time.monotonic()) for path in paths]
 
     def _hand_over(self) -> None:
-        """Have the files with new texts read again by the follower of changes, or the next scan."""
+        """Have the files with new texts read again by the process that follows changes, or the next scan."""
         if self._new:
             read_anew(self._catalogue, [path for path, _ in self._new])
             self._new = []

@@ -62,7 +62,7 @@ class Making:
             ))  # fmt: skip
 
     def step(self) -> bool:
-        """Some of the work; True while more is left that can be done now."""
+        """Do some of the work; True while more is left that can be done now."""
         return any(map(self._step_of, tuple(self._makers)))
 
     def _step_of(self, maker: VectorMaker) -> bool:
@@ -81,14 +81,14 @@ class Making:
             maker.close()
             self._report("idle", note=f"cannot read for meaning: {error}")
             if isinstance(error, (encoder.NoEncoder, encoder.EncodingFailed)):
-                self._makers.remove(maker)  # it will not come while this process runs; a disk may get room
+                self._makers.remove(maker)  # no encoder will appear while this process runs; a full disk may get room
             return False
         if more:
             self._report("meaning", n_done=maker.n_done, n_total=maker.n_total, eta_seconds=self._left(maker))
         return more
 
     def until(self, is_over: Callable[[], bool]) -> str:
-        """Make what is missing, at most until `is_over`; what is said of it then."""
+        """Make what is missing, at most until `is_over`; returns `said`."""
         while not is_over() and self.step():
             pass
         return self.said
@@ -126,7 +126,7 @@ class Making:
 
 
 def _opened_first(settings: Settings, paths: Paths, catalogue: Catalogue) -> Callable[[Ints], Floats]:
-    """What was opened often comes first."""
+    """How often each document was opened: the most opened come first."""
 
     def wanted(doc_ids: Ints) -> Floats:
         with opened_picks(settings, paths, catalogue) as picks:
@@ -141,7 +141,7 @@ def _opened_first(settings: Settings, paths: Paths, catalogue: Catalogue) -> Cal
 
 @contextmanager
 def opened_picks(settings: Settings, paths: Paths, catalogue: Catalogue) -> Iterator[Picks | None]:
-    """What was opened, as it is remembered; None where nothing is."""
+    """The memory of what was opened; None where nothing is remembered."""
     if not paths.state.exists() or not settings.learning.remember_picks:
         yield None
         return

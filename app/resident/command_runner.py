@@ -1,7 +1,7 @@
 """Running a command in the resident process as the asking process would have run it.
 
 It is the same command with the asking process's arguments, variables, folder, time zone, terminal width and colours, so
-the answer is the same. Its output is kept until it is whole. One question at a time, for these belong to the process.
+the answer is the same. Its output is kept until it is complete. Only one question at a time, as all these are global.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from app.resident.local_socket import MAX_ANSWER
 from app.resident.on_behalf import LeftToAsker, NotHere, on_behalf
 
 WIDEST = 100_000
-"""columns and lines of a terminal; a larger one is none"""
+"""most columns or lines that a terminal may have"""
 
 
 class BadQuestion(ValueError):
-    """What came is no question."""
+    """A message is not a question."""
 
 
 class Question(Struct, frozen=True):
-    """What another process asks, and where it stands."""
+    """What another process asks, and its surroundings."""
 
     version: bytes
     wanted: bytes
@@ -71,7 +71,7 @@ def _size(text: bytes) -> int:
 
 
 def _encoding(text: bytes) -> str:
-    """As it came, if it names an encoding of text and what is done with what that cannot show; else LookupError."""
+    """The text, if it names an encoding and an error handler; else LookupError."""
     encoding, _, errors = text.decode("ascii").partition(" ")
     "".encode(encoding)
     codecs.lookup_error(errors)
@@ -98,7 +98,7 @@ class _Output(io.RawIOBase):
 
 
 class _Console:
-    """What all commands write to, one after another: click never lets go of a stream that it has written to once."""
+    """The streams that all commands share: click never lets go of a stream that it has once written to."""
 
     def __init__(self) -> None:
         self.written: list[tuple[bytes, bytes]] = []
@@ -110,17 +110,17 @@ class _Console:
         self.no_input = io.StringIO()
 
     def begin(self, question: Question) -> None:
-        """Be the terminal, or whatever it is, of the process that asks."""
+        """Take on the terminal, or other output, of the process that asks."""
         for stream, output, is_terminal, encoding in zip(
             self.streams, self.outputs, question.terminals, question.encodings, strict=True
         ):
             name, _, errors = encoding.partition(" ")
-            stream.reconfigure(encoding=name, errors=sys.intern(errors))  # Python 3.11 keeps each that it is given
+            stream.reconfigure(encoding=name, errors=sys.intern(errors))  # Python 3.11 never frees such a string
             output.is_terminal = is_terminal
         self.written.clear()
 
     def end(self) -> None:
-        """Have all that was printed in `written`."""
+        """Flush all that was printed into `written`."""
         for stream in self.streams:
             stream.flush()
 
@@ -147,7 +147,7 @@ def answer(question: Question) -> bytes:
 
 
 def alone(why: str) -> bytes:
-    """The answer that sends a command back to work by itself."""
+    """The answer that tells a command to work by itself."""
     return protocol.part(protocol.ALONE, why.encode("utf-8", "replace"))
 
 
@@ -165,7 +165,7 @@ def _end(code: int, left: LeftToAsker) -> bytes:
 
 
 def _joined(written: list[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    """What was written, with neighbours of one stream together."""
+    """What was written, with adjacent pieces of one stream joined."""
     gathered: list[bytes] = []
     last = b""
     for kind, content in written:

@@ -23,7 +23,7 @@ except ImportError:
 MAX_QUESTION = 1 << 20
 """bytes of a question: arguments and variables"""
 MAX_ANSWER = 1 << 26
-"""bytes of an answer; what is longer the command prints by itself"""
+"""bytes of an answer; for a longer one the command works by itself"""
 MAX_ADDRESS = 100
 """bytes of a socket's path that every system takes (Linux 107, macOS 103)"""
 BACKLOG = 64
@@ -32,7 +32,7 @@ _PEER_MACOS = 1
 
 
 class LineError(Exception):
-    """No resident process answers, or what came is no message of it."""
+    """No resident process answers, or what came is not a message from it."""
 
 
 def socket_path(data_dir: str) -> str:
@@ -46,7 +46,7 @@ def index_socket_path(data_dir: str) -> str:
 
 
 class _Within:
-    """A path that fits a socket's address: one that is too long is given by its folder's handle (Linux alone)."""
+    """A path that fits a socket's address: a longer one is reached through its folder's handle (Linux only)."""
 
     def __init__(self, path: str) -> None:
         self._path, self._folder = path, -1
@@ -87,7 +87,7 @@ class LocalLine:
 
     @property
     def is_own(self) -> bool:
-        """Whether the other end is of this user; where the system does not say, the folder's mode alone protects."""
+        """Whether this user is at the other end; where the system does not say, only the folder's mode protects."""
         return self.peer in (os.getuid(), -1)
 
     def send(self, message: bytes) -> None:
@@ -163,7 +163,7 @@ class LocalListener:
         return self._socket.fileno()
 
     def accept(self) -> LocalLine | None:
-        """The next call, non-blocking, of this user; None when there is none, or it was of somebody else."""
+        """The next call from this user, made non-blocking; None when there is none, or it is somebody else's."""
         try:
             descriptor, _ = self._socket._accept()  # type: ignore[attr-defined]
         except OSError:
@@ -184,7 +184,7 @@ class LocalListener:
             return False
 
     def close(self) -> None:
-        """Take the socket away, unless another has taken its place."""
+        """Remove the socket, unless another has taken its place."""
         if self._is_ours and self.stands:
             os.unlink(self._path)
         self._socket.close()

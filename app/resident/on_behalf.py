@@ -1,7 +1,7 @@
 """Working on behalf of another process: searches that stay open between questions, and what the asking process must do.
 
-Commands get their search here, and learn whether they run for another process. That state belongs to the whole process
-(`_process`), as variables, folder and streams do (app.resident.command_runner): click hands commands nothing, so the
+Commands get their search here, and learn whether they run for another process. That state is global
+(`_process`), as variables, folder and streams are (app.resident.command_runner): click passes commands nothing, so the
 one thread that answers sets it around each question.
 """
 
@@ -24,11 +24,11 @@ MAX_KEPT = 4
 """searches kept open, each with settings of its own"""
 
 Files = tuple[tuple[int, int] | None, ...]
-"""device and inode of what a search has open"""
+"""device and inode of each file that a search has open"""
 
 
 class NotHere(BaseException):
-    """This command must run in the process that asked, from its beginning; no command takes it for an error."""
+    """This command must run in the process that asked, from its beginning; no command catches it as an error."""
 
 
 class LeftToAsker(Struct):
@@ -36,7 +36,7 @@ class LeftToAsker(Struct):
 
     program: Invocation | None = None
     opened: tuple[str, ...] = ()
-    """the command line that records that the program has opened something; () where nothing is recorded"""
+    """the command line that records the opening once the program has started; () where nothing is recorded"""
 
 
 class _OpenSearch(Struct):
@@ -47,7 +47,7 @@ class _OpenSearch(Struct):
 
 
 class OpenSearches:
-    """Searches that stay open between questions, the last asked first."""
+    """Searches that stay open between questions, the last used first."""
 
     def __init__(self) -> None:
         self._open: list[_OpenSearch] = []
@@ -56,7 +56,7 @@ class OpenSearches:
         """A search with these settings that sees the newest commit; `give` it back unless it failed."""
         files = _files(paths)
         for held in [held for held in self._open if held.paths == paths and held.files != files]:
-            self._drop(held)  # a file was made anew since it was opened
+            self._drop(held)  # one of its files has been replaced since
         for held in self._open:
             if held.paths == paths and held.settings == settings:
                 self._open.remove(held)
@@ -65,7 +65,7 @@ class OpenSearches:
         return _new_search(settings, paths, resident=True)
 
     def give(self, search: Search, settings: Settings, paths: Paths) -> None:
-        """Keep a search for the next question; one that cannot read or write all is closed, so that it tries anew."""
+        """Keep a search for the next question; one that cannot read or write is closed, so that the next tries anew."""
         if search.trouble or search.unkept:
             search.close()
             return
@@ -93,7 +93,7 @@ def _files(paths: Paths) -> Files:
 
 
 def _new_search(settings: Settings, paths: Paths, *, resident: bool = False) -> Search:
-    from app.search.search import Search  # those who follow changes need none
+    from app.search.search import Search  # processes that follow changes need none
 
     return Search(settings, paths, resident=resident)
 
@@ -141,7 +141,7 @@ def only_alone() -> None:
 
 
 def leave_to_asker(program: Invocation, opened: tuple[str, ...]) -> bool:
-    """Leave a program, and to record what it opened, to the process that asked; False when this is that process."""
+    """Leave starting a program, and recording it, to the process that asked; False when this is that process."""
     if _process.left is None:
         return False
     _process.left.program, _process.left.opened = program, opened
@@ -150,7 +150,7 @@ def leave_to_asker(program: Invocation, opened: tuple[str, ...]) -> bool:
 
 @contextmanager
 def search_for_command(settings: Settings, paths: Paths) -> Iterator[Search]:
-    """The search that a command asks: in the resident process one that stays open, elsewhere one of its own."""
+    """The search that a command asks: in the resident process one that stays open, elsewhere a new one."""
     searches = _process.searches
     search = searches.take(settings, paths) if searches else _new_search(settings, paths)
     try:

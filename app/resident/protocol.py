@@ -1,8 +1,8 @@
 """The messages between a command and the resident process, as bytes.
 
 A question holds the version that asks, the kind of request, and everything besides files on which a command's output
-depends: its arguments, folder, terminal and the variables below. With an empty message the resident process says that
-it begins; without a caller that waits for it, it does no work. An answer is the command's output and exit code, or the
+depends: its arguments, folder, terminal and the variables below. An empty message from the resident process says
+that it begins; it does no work for a caller that is gone. An answer is the command's output and exit code, or the
 advice to work alone, or a program that the asking process must start itself.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 PROTOCOL = b"foltr-search resident 2"
-"""raised when a message changes its meaning"""
+"""its number is raised when a message changes its meaning"""
 
 RUN, STATUS, STOP = b"run", b"status", b"stop"
 """requests: run a command; report your state; end"""
@@ -41,7 +41,7 @@ def matters(variable: str) -> bool:
 
 
 def identity() -> bytes:
-    """The things that client and server must share to give the same answers: version, place, Python, file names."""
+    """What client and server must share to give the same answers: version, place, Python, encoding of file names."""
     place = os.path.dirname(os.path.abspath(app.__file__))
     return os.fsencode(f"{app.VERSION} {sys.hexversion:x} {sys.getfilesystemencoding()} {place}")
 

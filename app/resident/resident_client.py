@@ -1,4 +1,4 @@
-"""A command asks the resident process, if there is one, and prints what it answers.
+"""How a command asks the resident process, if there is one, and prints its answer.
 
 Whatever goes wrong before the first byte is printed, the command works alone: an answer comes whole or not at all.
 """
@@ -22,9 +22,9 @@ COMMANDS = frozenset({"search", "open", "why"})
 """first words that the resident process may answer"""
 
 BEGIN_SECONDS = 0.5
-"""to wait until the resident process begins with a question, before working alone: a stopped one never does"""
+"""to wait until the resident process begins a question, before working alone: a stopped process never begins"""
 SECONDS = 5.0
-"""to wait for the answer then"""
+"""to wait for the answer after that"""
 
 
 def answered(arguments: Sequence[str]) -> int | None:
@@ -44,7 +44,7 @@ def answered(arguments: Sequence[str]) -> int | None:
 
 
 def _record(told: Sequence[str]) -> None:
-    """That what is opened was: before its program starts, the resident process cannot know that it does."""
+    """Record an opening, now that its program has started: the resident process could not know that it would."""
     from contextlib import suppress
 
     with suppress(LineError, OSError, ValueError):
@@ -107,7 +107,7 @@ def _indexed(arguments: Sequence[str]) -> int | None:
 
 
 def _followed(line: LocalLine) -> int | None:
-    """Print what comes until the exit code; the first interrupt asks for an early end, the second waits no more."""
+    """Print what comes until the exit code; the first interrupt asks for an early end, the second stops waiting."""
     import signal
 
     asked: list[int] = []
@@ -130,7 +130,7 @@ def _followed(line: LocalLine) -> int | None:
         if asked:
             return 130
         if sys.stderr.isatty():
-            _write(2, b"\r\x1b[J")  # what it said last of how far it was
+            _write(2, b"\r\x1b[J")  # erases its last progress line
         return None
     finally:
         for number, handler in before.items():
@@ -171,7 +171,7 @@ def _write(descriptor: int, content: bytes) -> None:
 
 
 def _run(program: bytes) -> int:
-    """Start the program that opens a file: from here, for it wants this terminal, display and session."""
+    """Start the program that opens a file: from here, as it needs this terminal, display and session."""
     from app.commands.command import FAILED, error_line, say
     from app.commands.open import run_prepared
     from app.document_to_open import Prepared

@@ -1,8 +1,8 @@
-"""The resident process: it takes calls one after another, answers them, and leaves when it is asked to or idle.
+"""The resident process: it takes calls one after another, answers them, and ends when asked to or idle.
 
-One thread and no child for a question: a search that stays open answers quicker than a copy of this process could be
-made, and what is the process's own (variables, folder, streams) is exchanged around each question. No caller can hold
-it up: questions must come, and answers must be taken, within seconds, and neither may be large.
+One thread and no child process per question: an open search answers sooner than a fork could, and what is global to
+the process (variables, folder, streams) is swapped around each question. No caller can hold it up: questions must come,
+and answers must be taken, within seconds, and neither may be large.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from foltr.errors import FoltrError
 from indexer.storage.file_lock import FileLock
 
 QUESTION_SECONDS = 2.0
-"""for a whole question to come"""
+"""allowed for a whole question to arrive"""
 TAKING_SECONDS = 10.0
-"""without a byte taken of an answer"""
+"""allowed without the caller taking a byte of its answer"""
 MAX_CALLERS = 32
-"""at once; those beyond it are sent away, and work alone"""
+"""at once; further ones are sent away, and work alone"""
 LOOK_SECONDS = 30.0
 """between two looks at whether the socket still stands"""
 PROGRAM = ("app", "console", "foltr", "indexer")
@@ -71,7 +71,7 @@ def is_replaced(since: float) -> bool:
 
 
 class _Caller(Struct):
-    """One connection: what came of its question, what is left of its answer."""
+    """One connection: the part of its question that has come, and the part of its answer still to send."""
 
     line: LocalLine
     deadline: float
@@ -88,7 +88,7 @@ class ResidentServer(Struct):
     inherited: int = -1
     """a listening socket that systemd opened"""
     prepare: Callable[[], None] = lambda: None
-    """called once before the first call is taken: what is read then need not be read while somebody waits"""
+    """called once before the first call is taken, to load what nobody should have to wait for later"""
     ready: Callable[[], None] = lambda: None
     """called once when calls are taken"""
     look: Callable[[], None] = lambda: None
@@ -96,12 +96,12 @@ class ResidentServer(Struct):
     n_answered: int = 0
     started: float = field(default_factory=time.time)
     superseded: bool = False
-    """another version of the program works here"""
+    """whether another version of the program works here"""
     _callers: dict[int, _Caller] = field(default_factory=dict)
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     _last: float = field(default_factory=time.monotonic)
     _compared: float = 0.0
-    """when the program's files were looked at"""
+    """when the program's files were last looked at"""
 
     def run(self) -> None:
         """Listen and answer; raises FoltrError when another process does, OSError when it cannot listen."""
@@ -121,7 +121,7 @@ class ResidentServer(Struct):
     def _loop(self, listener: LocalListener) -> None:
         looked = self._last = time.monotonic()
         while not self.stop.is_set() and not self._may_leave():
-            began = time.monotonic()  # what came while another was answered is heard before anybody is too late
+            began = time.monotonic()  # so questions that came during an answer are not taken as too late
             for key, _ in self._selector.select(self._patience()):
                 if key.fileobj is listener:
                     self._take(listener)
@@ -209,7 +209,7 @@ class ResidentServer(Struct):
             self._compared = time.monotonic()
             self.superseded |= is_replaced(self.started)
         if self.superseded or question.version != protocol.identity():
-            self.superseded |= question.version.count(b" ") > 2  # as each program names itself
+            self.superseded |= question.version.count(b" ") > 2  # the form in which each version names itself
             return command_runner.alone("another version of the program")
         if not is_brief(question.arguments, question.variables):
             return command_runner.alone("not a command that ends by itself")

@@ -1,9 +1,9 @@
 """Why a result stands where it stands: its score in named parts, and in a few words what put it there.
 
-The parts of a result add up to its score; its luck (a part, too) is what exploration added to that. A result was moved
-when it does not stand where its words alone (BM25F) would put it. A part caused the move if, with only the other
-results' median points for that part, the result would stand nearer to that place. The points for the words themselves
-are never a cause: all other parts are measured against them.
+The parts of a result add up to its score; with its luck, to the value that decides its place. A result was moved if it
+does not stand where its words alone (BM25F) would put it. A part caused that if, with the median of the others' points
+for it, the result would stand nearer to that place. The points for the words themselves are never a cause: all other
+parts are measured against them.
 """
 
 from __future__ import annotations

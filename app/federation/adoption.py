@@ -1,17 +1,17 @@
-"""Whether a new common ranker is taken over: when this device's own pages show that it serves its user no worse.
+"""Whether a new common ranker is adopted: only if this device's own pages show that it serves its user no worse.
 
-Each stored page is ranked again by both rankers. What a ranking is worth counts the opened results by where it puts
+Each stored page is ranked again by both rankers. The utility of a ranking counts the opened results by where it puts
 them, each weighted by the inverse of the chance that its user looked where it was shown:
 
     utility = sum over opened d of  min(rank shown, 10) * 1 / log2(1 + new rank of d)
 
 (inverse propensity scoring with p = 1 / rank, clipped at 1/10: what was found far down counts for more, because most
-like it were never seen.) It is a test of non-inferiority: the lower end of the one-sided 95 % interval of the mean
-difference must be above -MARGIN of what the present ranker is worth. Pages of one query are one voice in its standard
-error. One on which there is too little to say does not pass; pure noise that costs less than MARGIN does now and then.
+results that far down were never seen.) It is a test of non-inferiority: the lower end of the one-sided 95 % interval of
+the mean difference must be above -MARGIN of the present ranker's utility. Pages of one query are one voice in its
+standard error. With too little evidence a ranker fails; pure noise that costs less than MARGIN passes now and then.
 
-A device with too few pages to test it on believes of a noisy ranker what is more than noise (`group_ranker.believed`),
-and tests it once there are enough. The one taken over is then weighed against the personal one (`app.learning.blend`).
+A device with too few pages for the test believes of a noisy ranker what is more than noise (`group_ranker.believed`),
+and tests it once there are enough. An adopted ranker is then weighed against the personal one (`app.learning.blend`).
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 FEWEST_PAGES = 20
-"""with fewer the test could hardly find anything: of the ranker as much is taken over as is more than its noise"""
+"""with fewer the test could hardly find anything: then as much of the ranker is adopted as is more than its noise"""
 FEWEST_QUERIES = 5
-"""that the pages must answer, for a standard error over queries"""
+"""least queries among the pages, for a standard error over queries"""
 MOST_PAGES = 500
-"""the newest, for time's sake"""
+"""the newest ones: more would take too long"""
 SMALLEST_PROPENSITY = 0.1
 MARGIN = 0.02
-"""share of the present ranker's utility that the new one may be worse by, for all that the pages can tell"""
+"""share of the present ranker's utility by which the new one may be worse, as far as the pages can tell"""
 NORMAL_95 = 1.6449
-"""95 % of a standard normal variable lie below"""
+"""the 95 % quantile of the standard normal distribution"""
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -59,7 +59,7 @@ class AdoptionVerdict(Struct, frozen=True):
     adopt: bool
     n_pages: int
     is_tested: bool
-    """whether there were pages enough; else `adopt` says whether anything of the ranker is more than noise"""
+    """whether there were enough pages; else `adopt` says whether anything of the ranker is more than noise"""
     difference: float = 0.0
     """mean utility of the new ranker less that of the present one"""
     at_least: float = 0.0
@@ -80,7 +80,7 @@ class AdoptionVerdict(Struct, frozen=True):
 
 
 def utility(page: Interaction, scores: FloatVector) -> float:
-    """What ranking the page's documents by `scores` `[n_docs]` would have been worth to its user."""
+    """The utility to its user of ranking the page's documents by `scores` `[n_docs]`."""
     ranks = np.empty(page.n_docs)
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1.0, page.n_docs + 1.0)
     opened = ranks[page.ranking[page.clicks]]
@@ -134,8 +134,8 @@ def lower_bound(differences: FloatVector, voices: Sequence[int]) -> float:
 def consider(store: Store, settings: Settings, terms: Terms, offered: ModelRecord, *, now: int) -> str:
     """Adopt the group's newest ranker, or keep the present one, and blend anew; a sentence, "" for nothing new.
 
-    The ranker that a group begins with is the shipped one: there is nothing to take over.
-    A ranker that was taken over untested is tested once there are pages enough; failing, it stays what it was.
+    The ranker that a group begins with is the shipped one: there is nothing to adopt.
+    A ranker that was adopted untested is tested once there are enough pages; if it fails, it stays as it was.
     """
     present = group_ranker.load(store)
     if present is None and offered.ranker == "linear" and np.array_equal(theta_of(offered), theta_prior()):
@@ -161,7 +161,7 @@ def consider(store: Store, settings: Settings, terms: Terms, offered: ModelRecor
 
 
 def consider_known(store: Store, settings: Settings, *, now: int) -> str:
-    """The same with what another device of this person has fetched; drops a ranker of a lineage that the group left."""
+    """`consider` what another device of this person fetched; drops a ranker of a lineage that the group has left."""
     standing, stored = membership.load_standing(store), store.value(membership.RANKER_SEEN)
     adopted, terms = group_ranker.load(store), standing.agreed_terms
     if adopted is not None and adopted.record.lineage < standing.lineage:
@@ -173,17 +173,17 @@ def consider_known(store: Store, settings: Settings, *, now: int) -> str:
 
 
 def note_newest(store: Store, announced: Announcement, signed: Signed, newest: ModelRecord) -> None:
-    """Keep the group's newest ranker as the server signed it, once its lineage is the one that this device follows."""
+    """Keep the group's newest ranker as the server signed it, if it is of the lineage that this device follows."""
     if newest.lineage == announced.lineage and store.value(membership.RANKER_SEEN) != encode(signed):
         store.set_value(membership.RANKER_SEEN, encode(signed), durable=True)
 
 
 def follow_lineage(store: Store, server: Correspondence, announced: Announcement) -> str:
-    """What becomes of the ranker of a lineage that the group has left; a sentence, "" where there is nothing to say.
+    """Settle what becomes of the ranker of a lineage that the group has left; a sentence, "" for nothing to say.
 
-    A server that lost it by a restore gets it back. One that has learned on without it is not believed to have a better
-    one: the adopted ranker stays until the group's is shown to serve no worse. A ranker that was given up, as when
-    somebody was forgotten, is dropped before anything else.
+    A server that lost it by a restore gets it back. If the server has learned on without it, the adopted ranker stays
+    until the group's is shown to serve no worse. A ranker that the group gave up, as when somebody was forgotten, is
+    dropped before anything else.
     """
     stored, adopted = store.value(membership.RANKER_SEEN), group_ranker.load(store)
     signed = decode(stored, Signed) if stored is not None else None
@@ -218,7 +218,7 @@ def compare(seen: ReplayPages, offered: ModelRecord, present: GroupRanker | None
 
 
 def is_believable(offered: ModelRecord, terms: Terms) -> bool:
-    """Whether anything of an untested ranker is more than its noise; False where nobody knows how much that is."""
+    """Whether anything of an untested ranker is more than its noise; False where the noise is not known."""
     if isinstance(method_of(terms).privacy, NoPrivacy):
         return True
     untested = group_ranker.made(offered, tested=False, now=0)
@@ -242,9 +242,9 @@ def learner_of(store: Store, settings: Settings) -> Learner:
 def chosen_alpha(pages: Sequence[Interaction], common: Sequence[FloatVector], personal: Sequence[FloatVector]) -> float:
     """The alpha of the blend that serves best on these pages, given both rankers' scores of each `[n_docs]`.
 
-    Scores of the personal ranker are those that it had before it learned from the page, so that it is not judged on
-    what it has learned by heart. The smallest of equals: what many have learned. With fewer than FEWEST_PAGES pages: 0
-    where this device has learned nothing, else one half.
+    The personal ranker's scores are those from before it learned from the page, so that it is not judged on pages it
+    has learned by heart. Of equal ones the smallest, which trusts what many have learned. With fewer than FEWEST_PAGES
+    pages: 0 where this device has learned nothing, else one half.
     """
     if len(pages) < FEWEST_PAGES:
         return 0.5 if pages else 0.0

@@ -1,14 +1,14 @@
 """One member, several devices: which of them answers the group, and what each tells the others about it.
 
-A person has one privacy budget and one membership, however many devices. So one device alone spends: the one that holds
-the pen. Its holder alone gives the pen away, in the transaction that writes down all that was spent and seen until
-then; its next holder reads both as one record. No other device can spend, whatever clocks or late messages say.
+A person has one privacy budget and one membership, however many devices. So only one device spends: the one that holds
+the pen. Only its holder gives the pen away, in the transaction that writes down all that was spent and seen until then;
+the next holder reads both as one record. No other device can spend, whatever clocks or late messages say.
 
     pen     a number, one more each time it changes hands; the seat that holds it; from when on it may be used
     seat    a random name of one state, never restored from nothing: a pen that was used since is not taken up again
 
-What was spent and which memberships ended are sets that only grow. The rest of what is known of a group comes from
-who holds the pen. A pen that was lost with its holder is taken by another device: it sends nothing until all that the
+What was spent and which memberships ended are sets that only grow. All else that is known of a group comes from
+the holder of the pen. If the pen is lost with its holder, another device takes it, and sends nothing until all that the
 lost one could have sent meanwhile has left the budget's window.
 """
 
@@ -28,13 +28,13 @@ from app.store import Store, decode_record
 from foltr.privacy.noise import NOISE_KEY_BYTES
 
 PEN, SEAT = "federation pen", "federation seat"
-"""nothing under either for a device alone, which needs nobody's word"""
+"""both unset on a device alone, which needs nobody's permission"""
 BROUGHT = "federation brought"
-"""how many entries the ledger had when this device first joined others, and by what name they are told from theirs"""
+"""how many entries the ledger had when this device first joined others, and a random name that marks them as its own"""
 SEAT_BYTES = 16
 TAKEN = -1
 MOST_AHEAD = 1_000
-"""hands that a device may have missed; after the greatest number of all nobody could take the pen any more"""
+"""handovers that a device may have missed; one further ahead is refused: none could follow the greatest number"""
 
 
 class Pen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,32 +42,32 @@ class Pen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     number: ledger.Number = -1
     seat: bytes = b""
-    """b"" where this device was told of nobody yet"""
+    """b"" where this device has not heard of any holder yet"""
     begins: ledger.Number = 0
     """seconds since 1970 before which nothing is sent; TAKEN until that is known"""
 
     @property
     def rank(self) -> tuple[int, bytes]:
-        """Of two that were taken at the same time all devices believe the same one."""
+        """Orders pens: of two taken at the same time, all devices believe the same one."""
         return self.number, self.seat
 
 
 class GroupView(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What one device knows, as the others are told."""
+    """What one device knows, as it tells the others."""
 
     v: Literal[1] = 1
     seat: bytes
     pen: Pen
     spent: Sequence[ledger.LedgerEntry]
     ended: Sequence[str]
-    """pseudonyms of members that this person is no longer"""
+    """pseudonyms of this person's memberships that have ended"""
     receipts: Sequence[KeptReceipt]
     membership: Membership | None
-    """without the key of its noise: a thief of one device learns nothing of what another one's notes hide"""
+    """without its noise key: who steals one device learns nothing that another one's notes hide"""
     standing: Standing
     roster: Sequence[tuple[ledger.Number, bytes]]
     lists: Sequence[tuple[ledger.Number, ledger.Number, ledger.Number, bytes]]
-    """of the newest round that has one, and those that prove something against the server"""
+    """the lists of the newest round that has one, and those that prove something against the server"""
     values: tuple[bytes | None, bytes | None]
     """where the verified roster ends, and the newest ranker, as the server signed them"""
 
@@ -78,7 +78,7 @@ class GroupView(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return "" if found is None or found.device in self.ended else found.device
 
     def check(self) -> None:
-        """An error of any kind where a part of it is none that could be used."""
+        """Raises an error of some kind where a part of it cannot be used."""
         _ = self.member, [kept.receipt for kept in self.receipts]
 
 
@@ -91,13 +91,13 @@ def _pen(store: Store) -> Pen | None:
 
 
 def holds(store: Store) -> bool:
-    """Whether this device answers its group: the one of several that does, or one that is alone."""
+    """Whether this device answers its group: as the one of several that does, or as the only one."""
     pen = _pen(store)
     return pen is None or pen.seat == store.value(SEAT)
 
 
 def require(store: Store) -> None:
-    """SpentError unless this device holds the pen; in the transaction of what is written with it."""
+    """SpentError unless this device holds the pen; call it in the transaction that writes what needs the pen."""
     if not holds(store):
         raise SpentError(
             "nothing was sent: another of your computers answers for all of them (`foltr-search devices pen`)"
@@ -114,7 +114,7 @@ def speaker(store: Store) -> Membership:
 
 
 def be_one_of_several(store: Store, *, is_first: bool) -> None:
-    """From now on nothing is sent without the pen, which the first device has."""
+    """Send nothing without the pen from now on; the first device has it."""
     with store.transaction():
         seat = os.urandom(SEAT_BYTES)
         store.set_value(SEAT, seat)
@@ -122,7 +122,7 @@ def be_one_of_several(store: Store, *, is_first: bool) -> None:
 
 
 def bring_along(store: Store) -> None:
-    """Tell what was spent here from rounds of the others that look the same: both were members by themselves."""
+    """Mark what was spent here before joining, as the others' rounds may look the same: each was its own member."""
     with store.transaction():
         if store.value(BROUGHT) is None:
             is_first = store.value(PEN) is not None
@@ -137,7 +137,7 @@ def _spent(store: Store) -> Sequence[ledger.LedgerEntry]:
 
 
 def be_alone(store: Store) -> None:
-    """Need nobody's word from now on."""
+    """Need nobody's permission to send from now on."""
     with store.transaction():
         store.set_value(SEAT, None)
         store.set_value(PEN, None)
@@ -148,7 +148,7 @@ def _keep(store: Store, pen: Pen) -> None:
 
 
 def hand_over(store: Store, seat: bytes) -> None:
-    """Let the device of this seat answer from now on; in the transaction that writes down this device's view."""
+    """Let the device of this seat answer from now on; call it in the transaction that writes this device's view."""
     with store.transaction():
         require(store)
         pen = _pen(store) or Pen()
@@ -156,14 +156,14 @@ def hand_over(store: Store, seat: bytes) -> None:
 
 
 def take(store: Store) -> None:
-    """Answer without the word of the former holder, whose device is lost."""
+    """Take the pen without the former holder, whose device is lost."""
     with store.transaction():
         seat = view(store).seat
         _keep(store, Pen((_pen(store) or Pen()).number + 1, seat, TAKEN))
 
 
 def begin(store: Store, settings: FederationSettings, *, now: int) -> int:
-    """When this device may send: where it took the pen, once the window holds nothing more that a lost one could send.
+    """When this device may send: if it took the pen, once what a lost device could have sent has left the window.
 
     That is counted from its first sync, `now`, because there alone the server's clock agrees with its own.
     """
@@ -176,7 +176,7 @@ def begin(store: Store, settings: FederationSettings, *, now: int) -> int:
 
 
 def view(store: Store) -> GroupView:
-    """What this device knows; of several, also one that was restored, it has a seat from then on."""
+    """What this device knows; it has a seat from then on, even if it was restored without one."""
     with store.transaction():
         if _pen(store) is None or store.value(SEAT) is None:
             pen = _pen(store) or Pen()
@@ -202,7 +202,7 @@ _LISTS = """SELECT * FROM round_lists WHERE place > 0 OR (lineage, round) =
 
 
 def follow(store: Store, views: Sequence[GroupView]) -> None:
-    """Take over what the devices of this person know, this one's own former views among them."""
+    """Take over what this person's devices know; this one's own former views are among them."""
     with store.transaction():
         former, seat = _pen(store) or Pen(), store.value(SEAT)
         near = (one.pen for one in views if one.pen.number < former.number + MOST_AHEAD)
@@ -214,13 +214,13 @@ def follow(store: Store, views: Sequence[GroupView]) -> None:
         if present is not None and present.device in membership.ended(store):
             membership.erase(store)
             present = None
-        present = present if present and present.group_id else None  # else one that was asked for in vain
+        present = present if present and present.group_id else None  # else it was applied for and never granted
         if present is None or former.seat != seat:
             _follow_holder(store, present, [one for one in views if one.seat != seat])
 
 
 def _follow_holder(store: Store, present: Membership | None, others: Sequence[GroupView]) -> None:
-    """Be the member that the others are, and know of the group what the holder of the pen knows."""
+    """Become the member that the others are, and take over what the holder of the pen knows of the group."""
     over = membership.ended(store)
     there = [one for one in others if one.member and one.member not in over]
     first = min(((one.membership.joined, one.member) for one in there if one.membership), default=(0, ""))[1]

@@ -1,4 +1,4 @@
-"""Syncing by itself while the screen is up: only when the setting says how often, and only after the user agreed.
+"""Syncing unasked while the screen is up: only if the setting says how often, and only after the user agreed.
 
 An answer is prepared by one sync and leaves with a later one, hours after it. The question is asked once;
 `foltr-search federation background on|off` changes the answer.
@@ -22,7 +22,7 @@ from app.store import Store
 
 SECONDS = {"hourly": 3600, "daily": 86_400}
 RETRY_SECONDS = 900
-"""after a sync that did not succeed"""
+"""pause after a sync that did not succeed"""
 
 
 class News(Struct, frozen=True):
@@ -41,7 +41,7 @@ class BackgroundSync:
     ) -> None:
         self._settings, self._paths, self._by, self._clock = settings, paths, by, clock
         self._tried, self._pause = 0.0, 0.0
-        """when it tried last, and the seconds until it may again; a clock that was far ahead holds up nothing"""
+        """when it tried last, and the seconds until it may again; a clock that ran far ahead holds nothing up"""
 
     def question(self) -> Sequence[str]:
         """What to ask the user before the first sync; nothing where there is no group or the answer is known."""
@@ -78,7 +78,7 @@ class BackgroundSync:
             return self._sync(store)
 
     def _sync(self, store: Store) -> News:
-        from app.devices.own_devices import meet_others  # which few have
+        from app.devices.own_devices import meet_others  # few have any
 
         try:
             report = Sync(

@@ -1,12 +1,12 @@
 """The text that a user agrees to before anything is shared: what the group's terms prove about one member.
 
-What is said holds for all that a member sends in a period. Every number is computed from the terms and rounded up; a
-claim that the mathematics does not give is not made. What the proofs assume is said in foltr.privacy.accounting and
-docs/privacy.md: the attacker knows everything but the one thing that is asked, also which results were shown.
+Each statement holds for all that a member sends in a period. Every number is computed from the terms and rounded up;
+nothing is claimed that is not proven. What the proofs assume stands in foltr.privacy.accounting and docs/privacy.md:
+the attacker knows everything but the one thing in question, also which results were shown.
 
 Consent is to the terms of a group: its method, its privacy mechanism, how many pages are replayed; and in a sealed
-group to its members, for it is their noise that hides this one. When the terms change, or strangers have made the group
-half as large again, the device asks again before it sends anything.
+group also to its members, as it is their noise that hides this one. When the terms change, or strangers have made the
+group half as large again, the device asks again before it sends anything.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from foltr.privacy.accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import FpdgdPaper, Laplace, NoPrivacy
 
 READABLE = 0.9
-"""a query that can be told with an AUC of so much or more is said to be readable"""
+"""from this AUC on, a query is said to be readable"""
 LITTLE = 10.0
-"""epsilons above are said to be little protection"""
+"""an epsilon above this is called little protection"""
 NOBODY = Company()
-"""of whom nothing is known: what is said is then said of the smallest group"""
+"""of a group about which nothing is known: the text then speaks of the smallest group"""
 PERIODS = (2, 5, 10)
-"""what so many periods add up to is told"""
+"""numbers of periods whose sum is told"""
 KINDS = {
     "recent_week": "age", "recent_year": "age", "newer": "age", "size": "size", "depth": "place",
     "is_text": "type", "is_source": "type", "is_html": "type", "is_document": "type", "is_mail": "type",
 }  # fmt: skip
-"""what the features that say nothing about words or picks say about a file"""
+"""feature that is not about words or picks -> what it tells about a file"""
 
 
 def in_words(protection: Protection, *, delta: float, company: Company = NOBODY) -> Iterator[str]:
-    """What these terms mean among these members, for a person, a sentence or two each: the plain ones first."""
+    """What these terms mean to a person among these members, a sentence or two at a time, the plainest first."""
     if not protection.hides:
         yield what_leaves(protection)
         yield _why_not(protection)
@@ -134,7 +134,7 @@ def what_is_counted_on(protection: Protection, company: Company, *, delta: float
 
 
 def what_leaves(protection: Protection) -> str:
-    """How many notes of how many numbers about what."""
+    """How many notes are sent, of how many numbers each, and what they are about."""
     kinds = sorted({KINDS.get(name, "") for name in protection.shared})
     about = "which results you open"
     if kinds and all(kinds):
@@ -157,7 +157,7 @@ def everything(protection: Protection, *, delta: float) -> str:
 
 
 def one_query(protection: Protection) -> str:
-    """What can be told of one query; or that a habit can be read."""
+    """What can be learned about one query."""
     mu = protection.mu_query
     if mu is None:
         return (
@@ -174,7 +174,7 @@ def one_query(protection: Protection) -> str:
 
 
 def on_the_whole(protection: Protection) -> Iterator[str]:
-    """What the notes are for, and do tell."""
+    """What the notes are meant to tell, and tell."""
     mu = protection.mu_device
     if mu is not None:
         yield (
@@ -257,7 +257,7 @@ def _why_not(protection: Protection) -> str:
 
 
 Ask = Callable[[Sequence[str]], bool]
-"""shows lines and gives whether the user agrees"""
+"""shows lines and returns whether the user agrees"""
 
 
 def describe(
@@ -295,7 +295,7 @@ def ask(
 
 
 def ask_about_members(store: Store, member: Membership, terms: Terms, *, agrees: Ask) -> Membership:
-    """The same to who is in a sealed group now, where that is to be asked."""
+    """The same for the present members of a sealed group, if it has grown enough to ask again."""
     if terms.mode == "open":
         return member
     here = group_roster.company(group_roster.known(store, member.group_id), member)
@@ -307,13 +307,13 @@ def ask_about_members(store: Store, member: Membership, terms: Terms, *, agrees:
 
 
 MOST_UNLISTED = 2
-"""notes in a row: a device may be away while one round is added up"""
+"""notes in a row sent unasked: a device may be away while a round is added up"""
 
 
 def ask_about_list(store: Store, *, agrees: Ask) -> None:
-    """Ask before another note where nobody can know what became of the last ones; ConsentError unless the user agrees.
+    """Ask before another note if nobody can know what became of the last ones; ConsentError unless the user agrees.
 
-    So a server that shows no lists gets `MOST_UNLISTED` notes of a device without its user's word.
+    So a server that shows no lists gets at most `MOST_UNLISTED` notes of a device without its user's consent.
     """
     unlisted = (store.value(membership.UNLISTED) or b"").decode().split()
     if len(unlisted) < MOST_UNLISTED:
@@ -333,7 +333,7 @@ def ask_about_list(store: Store, *, agrees: Ask) -> None:
 
 
 def growth(company: Company) -> str:
-    """What has become of the group since the user agreed."""
+    """How the group has grown since the user agreed."""
     return (
         f"The group has {company.n_members:,} members, {company.n_new:,} of whom came since you agreed; one has "
         f"brought in {company.n_by_one:,}."

@@ -2,10 +2,10 @@
 
 FederationError
 ├── Unreachable    no answer, or a server that is busy: trying again later may help
-├── Distrusted     the server said something that it could not have said honestly
+├── Distrusted     the server said something that no honest server says
 ├── Declined       the server refused, with its own reason code
 ├── SpentError     sending would go past this device's privacy budget, or without any protection
-└── ConsentError   the terms are others than those that were agreed to
+└── ConsentError   the user has not agreed to the present terms or members
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from __future__ import annotations
 from foltr.errors import FoltrError
 
 MOVED = "if the server has moved, its operator has a link for `foltr-search federation move`, or a new invite"
-"""what to say where nobody answers, or somebody else does"""
+"""advice where nobody answers, or somebody else does"""
 
 
 class FederationError(FoltrError):
-    """The root, and whatever has no kind of its own; a message for a person."""
+    """The root of all these, raised itself for what has no class of its own; its message is for a person."""
 
 
 class Unreachable(FederationError):
@@ -29,7 +29,7 @@ class Distrusted(FederationError):
 
 
 GONE = ("unknown-device", "revoked")
-"""refusals of a server that has let this device go already"""
+"""refusals by a server for which this device is no longer a member"""
 
 ADVICE = {
     "needed": "; sync until the round is over and leave then, or leave all the same with --now",

@@ -1,17 +1,17 @@
 """The common ranker that this device has adopted, and a live view of it for the learner.
 
-A device without pages of its own to test it on believes as much of it as is more than its noise:
+A device with too few pages of its own for a test believes as much of it as is more than its noise:
 
     D = theta - theta_shipped = what the members agree on + noise of standard deviation s in each weight
 
     believed = theta_shipped + sum over blocks b of  max(0, 1 - DOUBT d_b s^2 / ||D_b||^2) D_b
 
-the estimator of James and Stein (positive part, towards the shipped ranker) in blocks of d_b weights that speak of one
-thing; with DOUBT 1 it is theirs, and below three weights, where theirs wins nothing, DOUBT_OF_FEW takes its place.
+the estimator of James and Stein (positive part, towards the shipped ranker) in blocks of d_b weights that are about the
+same property; with DOUBT 1 it is theirs, and below three weights, where theirs gains nothing, DOUBT_OF_FEW replaces it.
 
-A taste for a kind of file lifts one weight of five, and a number that is added to all five ranks nothing differently.
-So there the estimate is the mean of what may be so given D, if there is none as likely as not, and else one kind by
-lot is lifted (LIKED of the time) or lowered by the size of a normal amount of standard deviation TASTE. With
+A taste for a kind of file lifts one weight of five, and a number added to all five changes no ranking. So there the
+estimate is the posterior mean given D; a priori there is no taste in one case of two, else one kind at random is lifted
+(LIKED of the time) or lowered by the absolute value of a normal amount of standard deviation TASTE. With
 x_j = D_j - mean(D), q = 1 - 1/d, v = s^2 / q and k = TASTE^2 / (TASTE^2 + v), to within a tenth of s:
 
     odds_j = 2 l_j sqrt(1 - k) exp(k (x_j / q)^2 / 2 v),   l_j = LIKED where x_j > 0, else 1 - LIKED
@@ -46,11 +46,11 @@ class GroupRanker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     model: bytes
     """the JSON of the server's ModelRecord"""
     alpha: float
-    """of the blend with the personal ranker"""
+    """weight of the personal ranker in the blend"""
     adopted: int
     """seconds since 1970"""
     tested: bool = True
-    """on this device's own pages; of one that was not, only what is more than its noise is ranked by"""
+    """on this device's own pages; an untested one ranks only by what is more than its noise"""
 
     @property
     def record(self) -> ModelRecord:
@@ -70,7 +70,7 @@ class GroupRanker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         return believed(theta_prior(), theta, record.noise, NAMES)
 
     def blend(self) -> Blend | None:
-        """Ready to score; None for a model over other features than this program's, as after an update of it."""
+        """The ranker ready to score; None for features other than this program's, as after an update."""
         record = self.record
         if record.manifest_hash != MANIFEST_HASH:
             return None
@@ -84,12 +84,12 @@ def load(store: Store) -> GroupRanker | None:
 
 
 def made(model: ModelRecord, *, tested: bool, now: int) -> GroupRanker:
-    """A common ranker that this device may take over, alone."""
+    """A common ranker that this device may adopt, not yet blended with the personal one."""
     return GroupRanker(model=encode(model), alpha=0.0, adopted=now, tested=tested)
 
 
 def save(store: Store, model: ModelRecord, *, alpha: float, now: int, tested: bool = True) -> None:
-    """Rank by this one from now on, in every process."""
+    """Make every process rank by this one from now on."""
     record = msgspec.msgpack.encode(GroupRanker(model=encode(model), alpha=alpha, adopted=now, tested=tested))
     with store.transaction() as db:
         db.execute("INSERT OR REPLACE INTO group_ranker VALUES (1, ?, ?)", (os.urandom(8), record))
@@ -122,15 +122,15 @@ DOUBT_OF_FEW = 3.0
 TASTE = 6.0
 """chosen with both doubts on simulated people of four collections: costs a group without a taste half a percent"""
 LIKED = 0.9
-"""of the tastes for a kind: people want mail, and seldom anything but mail; noise does either as often"""
+"""share of tastes that are likings: people want mail, and seldom anything but mail; noise does both as often"""
 TINY = 1e-100
-"""least variance: the square of any weight divided by it is still a number"""
+"""least variance: the square of any weight divided by it is still finite"""
 
 
 def believed(shipped: FloatVector, theta: FloatVector, noise: float, names: Sequence[str]) -> FloatVector:
     """The linear ranker `[n_features]` that a newcomer ranks by, given the common one and its noise s (in its record).
 
-    `names` are those of the features. Weights that are as shipped are no part of any block.
+    `names` are those of the features. Weights that are as shipped belong to no block.
     """
     if noise == 0.0:
         return theta
@@ -138,7 +138,7 @@ def believed(shipped: FloatVector, theta: FloatVector, noise: float, names: Sequ
     found = shipped.copy()
     for block in _blocks(np.flatnonzero(moved), names):
         part = moved[block]
-        if names[block[0]] in KINDS and len(block) >= len(KINDS) - 1:  # of coins one may come to lie where it lay
+        if names[block[0]] in KINDS and len(block) >= len(KINDS) - 1:  # coin noise may cancel out in one weight
             kinds = [index for index, name in enumerate(names) if name in KINDS]
             found[kinds] += _lifted(moved[kinds], noise)
         else:
@@ -160,7 +160,7 @@ def _lifted(part: FloatVector, noise: float) -> FloatVector:
 
 
 def _blocks(changed: IntVector, names: Sequence[str]) -> list[list[int]]:
-    """The weights that speak of a file's age, of its kind, and of all else."""
+    """The weights about a file's age, about its kind, and about all else."""
     blocks: tuple[list[int], list[int], list[int]] = ([], [], [])
     for index in changed.tolist():
         blocks[0 if names[index] in AGE else 1 if names[index] in KINDS else 2].append(index)

@@ -1,16 +1,16 @@
 """The group's members as this device has verified them: the roster's entries that it has seen and keeps.
 
-The kept entries are the pin: only entries that continue them are taken, and a server that shows fewer or others is
-not believed. Each entry was verified before it was stored, so that reading them again needs no signatures
-(foltr.federated.sealed.roster). A newcomer compares what it is shown with where its inviter stood.
+The kept entries are the pin: only entries that continue them are accepted, and a server that shows fewer or others is
+not believed. Each entry was verified before it was stored, so reading them again checks no signatures
+(foltr.federated.sealed.roster). A newcomer compares what it is shown with the roster that its inviter saw.
 
 A server that was restored from a backup knows fewer of the same entries. They are handed back to it, with the page by
-which it signed once that they are its own; so it also learns again of a member who enrolled after that backup. Of who
-left meanwhile nothing is handed back but hashes.
+which it signed once that they are its own; so it also learns again of a member who enrolled after that backup. Of
+members who have left, only hashes are handed back.
 
 A member brings in others: by an invite that carries its word, or by vouching for one whom the operator let in. The
-secret of an invite is made here and stands in the link alone: the server is told its public half, which this device
-signs, so that it can let in nobody else in its place.
+secret of an invite is made here and is only in the link: the server gets its public half, signed by this device, so
+that it cannot let in somebody else instead.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LARGEST_ROSTER = 50_000
 
 
 def entries(store: Store) -> tuple[RosterEntry, ...]:
-    """Those that were verified, in order."""
+    """The verified entries, in order."""
     rows = store.rows("SELECT record FROM roster ORDER BY number")
     try:
         return tuple(decode(record, RosterEntry) for (record,) in rows)
@@ -59,7 +59,7 @@ def known(store: Store, group_id: str, number: int | None = None) -> Roster:
 
 
 def follow(store: Store, server: Correspondence, *, voucher: InviteVoucher | None = None) -> Roster:
-    """The roster of now: what is new is fetched, verified and kept; Distrusted when it does not continue what was seen.
+    """The present roster: new entries are fetched, verified and kept; Distrusted if they do not continue what was seen.
 
     With `voucher`, as at joining, it must be the chain in which the inviter stood. A server gets lost entries back.
     """
@@ -91,7 +91,7 @@ def follow(store: Store, server: Correspondence, *, voucher: InviteVoucher | Non
 
 
 def hand_back(store: Store, server: Correspondence, *, after: int = 0) -> tuple[Signed, RosterPage] | None:
-    """Give the server the verified entries from this number on; its roster from there, None where none can be given."""
+    """Give the server the verified entries from this number on; returns its roster from there, None without proof."""
     stored = store.value(membership.ROSTER_SEEN)
     if stored is None:
         return None
@@ -102,9 +102,9 @@ def hand_back(store: Store, server: Correspondence, *, after: int = 0) -> tuple[
 
 
 def asked(store: Store, server: Correspondence, ask: Callable[[], T]) -> T:
-    """What the server answers; one that does not know this device any more, as after a restore, takes it back first.
+    """The server's answer; a server that no longer knows this device, as after a restore, first takes it back.
 
-    It does so by the roster's entries.
+    The roster's entries prove the membership.
     """
     try:
         return ask()
@@ -125,7 +125,7 @@ def asked(store: Store, server: Correspondence, ask: Callable[[], T]) -> T:
 
 
 def _returned(store: Store, server: Correspondence, page: RosterPage) -> tuple[Signed, RosterPage]:
-    """The server's roster once it has the entries back that it lacks; Distrusted when it shows another chain."""
+    """The server's roster after it got back the entries it lacks; Distrusted when it shows another chain."""
     pinned = known(store, server.member.group_id, page.number)
     if pinned.head != page.head:
         raise Distrusted(f"the server's roster is another than this device has verified, before entry {page.number}")
@@ -147,17 +147,17 @@ class Company(Struct, frozen=True):
     """Who takes part in a sealed group, as one member sees it."""
 
     n_members: int = 0
-    """that are vouched for"""
+    """members that are vouched for"""
     n_new: int = 0
-    """of those, whom its user neither was told of before agreeing nor has brought in"""
+    """those of them whom the user has neither agreed to nor brought in"""
     n_by_one: int = 0
     """the most that one other member has brought in"""
 
     @property
     def limit(self) -> int:
-        """Members beyond which the user is asked again: half as many again as are known, the least group at least.
+        """Members beyond which the user is asked again: half as many again as are known, or as the smallest group has.
 
-        By so much n_honest, and with its root the noise of this device, may change without a word.
+        That bounds how far n_honest, and with its root this device's noise, may change unasked.
         """
         return max(self.n_members - self.n_new, LEAST_MEMBERS) * 3 // 2
 
@@ -168,7 +168,7 @@ class Company(Struct, frozen=True):
 
 
 def company(roster: Roster, member: Membership) -> Company:
-    """Of this roster, by what its user has agreed to."""
+    """The company on this roster, given what the user has agreed to."""
     me = roster.of_device(member.device)
     mine = me.number if me is not None else -1
     others = Counter(one.voucher for one in roster.vouched if one.voucher not in (-1, mine))
@@ -185,12 +185,12 @@ def print_of(device_key: bytes, box_key: bytes) -> str:
 
 
 def own_print(member: Membership) -> str:
-    """The same of this device."""
+    """The fingerprint of this device's keys."""
     return print_of(Identity(member.seed).public, box_public(member.box_key))
 
 
 def chosen(roster: Roster, prefix: str) -> RosterMember:
-    """The member whose pseudonym begins so; FederationError unless there is exactly one."""
+    """The member whose pseudonym begins with `prefix`; FederationError unless there is exactly one."""
     found = [one for one in roster.members.values() if prefix and one.device.startswith(prefix.lower())]
     if len(found) != 1:
         raise FederationError(f"{len(found)} members have a pseudonym that begins with {prefix!r}, wanted one")
@@ -198,7 +198,7 @@ def chosen(roster: Roster, prefix: str) -> RosterMember:
 
 
 def _keep(store: Store, fresh: Sequence[RosterEntry], signed: Signed | None) -> None:
-    """The verified entries, and the page at whose end they stand."""
+    """Store the verified entries, and the signed page that ends with them."""
     with store.transaction() as db:
         rows = [(entry.number, encode(entry)) for entry in fresh]
         db.executemany("INSERT OR IGNORE INTO roster VALUES (?, ?)", rows)
@@ -221,7 +221,7 @@ TOKEN_BYTES = 24
 
 
 class Invitation(Struct, frozen=True):
-    """For one person."""
+    """An invite for one person, and until when it is good."""
 
     invite: Invite
     expires: int
@@ -277,9 +277,9 @@ def asks(waiting: Sequence[str]) -> str:
 
 
 def vouch(store: Store, reach: Reach, device: str, *, gone: bool = False, was: str = "") -> RosterMember:
-    """Sign for the member whose pseudonym begins so; with `gone`, that it is no longer there. Gives the member.
+    """Sign for the member whose pseudonym begins so; with `gone`, that it is no longer there. Returns the member.
 
-    `was` begins the pseudonym under which the same person was a member before, and is none from then on.
+    `was` begins the pseudonym of the same person's former membership, which ends with this.
     """
     with reach.talk(answering_device.speaker(store)) as server:
         roster = follow(store, server)

@@ -1,4 +1,4 @@
-"""How this device stands with its group, without asking the server: a record, and its words, as the epsilon spent."""
+"""How this device stands with its group, without asking the server: as a record, and in words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from foltr.federated.sealed.committee import CohortError, cohort_of
 def overview(store: Store, settings: FederationSettings, *, now: int) -> dict[str, Any]:
     """The record that `federation status --json` prints; `group` is None for a device without one.
 
-    An epsilon that is infinite is None: JSON has no word for it.
+    An infinite epsilon is None: JSON has no infinity.
     """
     member, seen = membership.load(store), membership.load_standing(store)
     spent = ledger.entries(store)
@@ -78,7 +78,7 @@ def _group(member: membership.Membership | None) -> dict[str, Any] | None:
 def _sealed(
     store: Store, member: membership.Membership | None, seen: membership.Standing, *, delta: float
 ) -> dict[str, Any] | None:
-    """Who adds up what nobody opens, by the roster as last verified; None where the group is open, or unknown."""
+    """Who adds up the unopened notes, by the roster as last verified; None where the group is open, or unknown."""
     terms = seen.agreed_terms
     if member is None or terms is None or terms.mode == "open":
         return None
@@ -117,7 +117,7 @@ def _ranker(adopted: group_ranker.GroupRanker | None) -> dict[str, Any] | None:
 def _outlook(
     spent: tuple[ledger.LedgerEntry, ...], seen: membership.Standing, settings: FederationSettings, now: int
 ) -> dict[str, int | None]:
-    """How many more rounds budget and terms allow by now, and when the next fits: None for not known."""
+    """How many more rounds budget and terms allow now, and when the next one fits; None where unknown."""
     terms = seen.agreed_terms
     if terms is None:
         return {"rounds_left": None, "next": None}
@@ -138,7 +138,7 @@ def _finite(value: float) -> float | None:
 
 
 def rows_in_words(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The rows of `federation status`, each with its name; of a device that has a group."""
+    """The rows of `federation status` with their names, for a device that has a group."""
     group, privacy = found["group"], found["privacy"]
     yield "group", f"{group['name']} at {group['address']}"
     yield "member", f"{group['member']}, since {_moment(group['joined'])}"
@@ -185,7 +185,7 @@ def _round_in_words(found: dict[str, Any]) -> str:
 
 
 def _sealed_in_words(sealed: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Who adds up what nobody opens."""
+    """The rows about a sealed group: its members, and who adds up the unopened notes."""
     brought = f"; one has brought in {sealed['brought_by_one']:,}" if sealed["brought_by_one"] > 1 else ""
     yield "members", f"{sealed['members']:,}{brought}"
     if sealed["waiting"]:

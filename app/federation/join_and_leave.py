@@ -1,6 +1,6 @@
 """Entering and leaving a group.
 
-Joining keeps the new key before it asks, so that an answer that was lost can be asked for again with the same key.
+Joining stores the new key before it asks, so that after a lost answer it can ask again with the same key.
 Leaving erases the key and the group's ranker; the privacy ledger and the server's receipts stay.
 """
 
@@ -26,7 +26,7 @@ from foltr.federated.wire import Invite, encode
 
 
 def what_others_miss(store: Store) -> str:
-    """What others may lose if this device leaves now, in a sentence; "" where no sealed round is being collected."""
+    """What others may lose if this device leaves now, in a sentence; "" if no sealed round is being collected."""
     seen = membership.load_standing(store)
     if seen.phase != "collect" or seen.agreed_terms is None or seen.agreed_terms.mode == "open":
         return ""
@@ -90,9 +90,9 @@ class Admission(msgspec.Struct, frozen=True):
     def leave(self, *, forget: bool, at_once: bool = False) -> membership.KeptReceipt | None:
         """Add up what waits for this device, take leave of the group, then erase the key; the server's receipt.
 
-        Without its sum the others' notes may be lost; a list that must not be answered keeps nobody from leaving.
-        Declined while a round cannot do without this device, but for `at_once`. None where the server had let this
-        device go already, as when its first answer was lost.
+        Without its sum the others' notes may be lost; but a list that must not be answered keeps nobody from leaving.
+        Declined while a round needs this device, unless `at_once`. None if the server had already let this device go,
+        as when its first answer was lost.
         """
         kept = None
         with server_move.following(self.store, self.reach), self.reach.talk(membership.member(self.store)) as server:
@@ -110,7 +110,7 @@ class Admission(msgspec.Struct, frozen=True):
         return kept
 
     def _meet(self, server: Correspondence, invite: Invite) -> None:
-        """Verify who is in the group; a device that is shown another group than its inviter's joins none."""
+        """Verify who is in the group; a device that is shown another group than its inviter's does not join."""
         try:
             group_roster.follow(self.store, server, voucher=invite.voucher)
         except Distrusted:
@@ -118,7 +118,7 @@ class Admission(msgspec.Struct, frozen=True):
             raise
 
     def _number(self, server: Correspondence) -> int | None:
-        """Of this device's entry in the roster, which its signature ends; None where none is known."""
+        """The number of this device's roster entry, which its signature ends; None where none is known."""
         try:
             me = group_roster.follow(self.store, server).of_device(server.member.device)
         except Distrusted:  # whatever the server shows as the roster must not keep anyone from leaving
@@ -126,7 +126,7 @@ class Admission(msgspec.Struct, frozen=True):
         return me.number if me is not None else None
 
     def progress(self) -> Sequence[membership.KeptReceipt]:
-        """The receipts, those that were not done asked for anew."""
+        """The receipts; those not yet done are asked for again."""
         for kept in membership.all_receipts(self.store):
             if kept.receipt.state != "done":
                 with self.reach.talk(former_member(kept)) as server:
@@ -156,7 +156,7 @@ class Admission(msgspec.Struct, frozen=True):
     def _enrolled(self, invite: Invite) -> membership.Membership:
         """The membership, from a server that took this device in.
 
-        An application of before is taken up again, as is a joining that was broken off at the question.
+        A former application is resumed, as is a joining that was broken off at the question.
         """
         known = membership.load(self.store)
         if known is not None and known.group_id:

@@ -1,18 +1,18 @@
 """The privacy ledger: what every update has cost, written down before the update leaves this device, and never erased.
 
 An update and its cost are written in one transaction; it is sent unchanged until the server has it. A round has one
-update at most: noise drawn a second time would tell the server more than the ledger knows. One that was written down
-and not sent (the power went, the server was gone) counts as spent: nobody can know that its bytes stayed here. All
-groups count together, because their servers could compare notes.
+update at most: noise drawn a second time would tell the server more than the ledger knows. An update written down but
+not sent (a power cut, a missing server) counts as spent: nobody can know that its bytes stayed here. All groups count
+together, because their servers could compare notes.
 
 The budget: any window of `federation.budget_days` spends at most `federation.epsilon_budget`.
 
     spent at t = epsilon of all entries of the ledger with time > t - budget_days
 
-An entry is written only if the window that ends with it stays within the budget, and times never fall: a clock that
-went back counts as the largest time that was seen. So every window of so many days, wherever it begins, holds the
-budget: its entries are some of those that were counted when its last one was written. When the budget is spent the
-group's ranker stays, nothing is sent, and `opens` says when the oldest entries will have left the window.
+An entry is written only if the window that ends with it stays within the budget, and times never decrease: if the clock
+went back, the latest time seen counts. So every window of that length, wherever it begins, keeps within the budget: its
+entries were all counted when its last one was written. When the budget is spent the group's ranker stays, nothing is
+sent, and `opens` says when the oldest entries will have left the window.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from foltr.privacy.accounting import Against, Ledger, Neighbours
 from foltr.privacy.mechanisms import Gaussian, Mechanism
 
 Number = Annotated[int, msgspec.Meta(ge=-(1 << 53), le=1 << 53)]
-"""that the database can hold"""
+"""a whole number within what the database can hold"""
 
 
 class LedgerEntry(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class LedgerEntry(msgspec.Struct, frozen=True):
     mechanism: Mechanism
     exact_count: bool
     against: Against = "server"
-    """ "sum" in a sealed group alone: nobody sees more than the sum of at least `n_clients` honest shares"""
+    """ "sum" only in a sealed group: nobody sees more than the sum of at least `n_clients` honest shares"""
 
 
 ENTRY = LedgerEntry.__struct_fields__
@@ -60,7 +60,7 @@ ENTRY = LedgerEntry.__struct_fields__
 
 
 def entries(store: Store) -> tuple[LedgerEntry, ...]:
-    """All of them, oldest first."""
+    """All entries, oldest first."""
     rows = store.rows(f"SELECT {', '.join(ENTRY)} FROM privacy_ledger ORDER BY id")
     try:
         return tuple(
@@ -94,13 +94,13 @@ def has(spent: tuple[LedgerEntry, ...], entry: LedgerEntry) -> bool:
 
 
 def write_entry(db: sqlite3.Connection, entry: LedgerEntry) -> None:
-    """One more entry, inside the caller's transaction; the round must not have one already."""
+    """Add an entry, inside the caller's transaction; the round must not have one already."""
     row = msgspec.structs.asdict(entry) | {"mechanism": msgspec.json.encode(entry.mechanism).decode()}
     db.execute(f"INSERT INTO privacy_ledger ({', '.join(ENTRY)}) VALUES (:{', :'.join(ENTRY)})", row)
 
 
 def aside(entry: LedgerEntry, origin: bytes = b"") -> LedgerEntry:
-    """An entry beside that of the same round of another member: under a lineage below zero, which no group has."""
+    """The entry under a lineage below zero, which no group has: it can stand beside another member's of that round."""
     if entry.lineage < 0:
         return entry
     hashed = hashlib.blake2b(origin + msgspec.msgpack.encode(entry), digest_size=6).digest()
@@ -108,7 +108,7 @@ def aside(entry: LedgerEntry, origin: bytes = b"") -> LedgerEntry:
 
 
 def add_entries(store: Store, others: Iterable[LedgerEntry], known: Iterable[LedgerEntry]) -> None:
-    """Count once what other devices of this person have written; `known` is what the ledger holds, as they know it."""
+    """Add other devices' entries, each once; `known` is what this ledger holds, in the form in which they know it."""
     with store.transaction() as db:
         counted = {aside(entry) for entry in known}
         rounds = {(entry.group_id, entry.lineage, entry.round) for entry in entries(store)}
@@ -123,7 +123,7 @@ def add_entries(store: Store, others: Iterable[LedgerEntry], known: Iterable[Led
 def epsilon(spent: tuple[LedgerEntry, ...], delta: float, neighbours: Neighbours) -> float:
     """What all entries together guarantee against the best-placed observer: exact composition, user level.
 
-    That is a server that opens each update, and of a sealed round the sum, with the noise of all honest shares in it.
+    That is a server that opens each update or, in a sealed round, the sum with the noise of all honest shares.
     """
     seen = Counter[Mechanism]()
     for (mechanism, against), n_rounds in Counter((entry.mechanism, entry.against) for entry in spent).items():
@@ -141,7 +141,7 @@ def epsilon(spent: tuple[LedgerEntry, ...], delta: float, neighbours: Neighbours
 def _seen(mechanism: Mechanism, against: str) -> Mechanism:
     """The mechanism as if a device had added all the noise that can be seen.
 
-    Gaussian shares alone: those of Laplace noise are only worth something when every one of them arrives.
+    Only for Gaussian shares: shares of Laplace noise protect only if every one of them arrives.
     """
     if against == "sum" and isinstance(mechanism, Gaussian):
         return msgspec.structs.replace(mechanism, distributed=False, n_clients=1, coins=0)
@@ -149,11 +149,11 @@ def _seen(mechanism: Mechanism, against: str) -> Mechanism:
 
 
 def write_missing(store: Store, planned: LedgerEntry, *, known: int, counted: int, most: int) -> int:
-    """Charge the rounds that the group's server has counted and this ledger does not know; how many.
+    """Charge the rounds that the group's server has counted but this ledger does not know; returns how many.
 
-    As when the state folder was restored: `planned` is what a round costs now, `known` how many of this membership the
-    ledger has, `counted` how many the server has. Never takes an entry back, and writes `most` at most: a server that
-    lies can use up the budget, but not the disk. They stand under lineage 0, which no group has.
+    As after the state folder was restored: `planned` is what a round costs now, `known` how many of this membership the
+    ledger has, `counted` how many the server has. Never removes an entry, and writes at most `most`: a lying server can
+    use up the budget, but not the disk. These entries stand under lineage 0, which no group has.
     """
     missing = min(counted - known, most)
     if missing <= 0:
@@ -167,7 +167,7 @@ def write_missing(store: Store, planned: LedgerEntry, *, known: int, counted: in
 
 State = Literal["drafted", "waiting", "sent", "late"]
 COLUMNS = "lineage, round, body, state, last_page, n_interactions"
-"""of an Upload, in the order of its fields"""
+"""columns of an Upload, in the order of its fields"""
 
 
 class Upload(msgspec.Struct, frozen=True):
@@ -176,7 +176,7 @@ class Upload(msgspec.Struct, frozen=True):
     lineage: int
     round: int
     body: bytes | None
-    """the JSON of the record to send; where it is drafted, the change that it will be of; None once it is not needed"""
+    """the JSON of the record to send; while drafted, the change that it will hold; None once it is not needed"""
     state: State
     last_page: int
     """the newest interaction in it, 0 when its pages do not count as used"""
@@ -188,7 +188,7 @@ def find_upload(store: Store, lineage: int, round: int) -> Upload | None:
 
 
 def all_uploads(store: Store) -> tuple[Upload, ...]:
-    """Oldest first."""
+    """All uploads, oldest first."""
     return _read(store, "ORDER BY lineage, round")
 
 
@@ -198,14 +198,14 @@ def last_page_used(store: Store, lineages: Collection[int]) -> int:
 
 
 def settle_past(store: Store, lineage: int, round: int) -> None:
-    """Updates that wait for another round than the present one have simply ended; what they cost stays spent."""
+    """Mark updates that wait for another round than the present one as late; what they cost stays spent."""
     for upload in all_uploads(store):
         if upload.body is not None and (upload.lineage, upload.round) != (lineage, round):
             settle_upload(store, upload, "late")
 
 
 def write_upload(store: Store, upload: Upload, cost: LedgerEntry) -> Upload:
-    """Keep the update and what it costs, durably; gives the one that is there when another process was quicker."""
+    """Store the update and its cost, durably; returns the one stored before if another process was quicker."""
     with store.transaction() as db:
         present = find_upload(store, upload.lineage, upload.round)
         if present is not None:
@@ -216,7 +216,7 @@ def write_upload(store: Store, upload: Upload, cost: LedgerEntry) -> Upload:
 
 
 def finish_upload(store: Store, upload: Upload, body: bytes) -> Upload:
-    """What is to be sent in place of its draft; gives what is there when another process was quicker."""
+    """Replace the draft by what is to be sent; returns what is stored, which another process may have written."""
     with store.transaction() as db:
         key = (upload.lineage, upload.round)
         finished = (
@@ -227,7 +227,7 @@ def finish_upload(store: Store, upload: Upload, body: bytes) -> Upload:
 
 
 def settle_upload(store: Store, upload: Upload, state: State) -> None:
-    """The server has it ("sent"), or its round ended first ("late"); its bytes are not needed any more."""
+    """Mark it as received ("sent"), or overtaken by the round's end ("late"), and drop its bytes."""
     with store.transaction() as db:
         db.execute(
             "UPDATE uploads SET state = ?, body = NULL WHERE lineage = ? AND round = ?",
@@ -249,13 +249,13 @@ def latest_moment(spent: Spent, now: int) -> int:
 
 
 def in_period(spent: Spent, settings: FederationSettings, now: int) -> Spent:
-    """The entries that still count."""
+    """The entries that still count against the budget."""
     began = latest_moment(spent, now) - settings.budget_days * DAY
     return tuple(entry for entry in spent if entry.time > began)
 
 
 def epsilon_with(spent: Spent, more: Spent, settings: FederationSettings, now: int) -> float:
-    """What the period will have spent once these, too, are written."""
+    """What the period will have spent once these are written, too."""
     return epsilon((*in_period(spent, settings, now), *more), settings.delta, "zero-out")
 
 
@@ -281,7 +281,7 @@ def check_budget(spent: Spent, entry: LedgerEntry, settings: FederationSettings)
 
 
 def check_period(spent: Spent, entry: LedgerEntry, terms: Terms) -> None:
-    """SpentError when the group has had all the rounds of a period that its terms speak of: the device holds them.
+    """SpentError when the group has had all the rounds that its terms allow in a period: the device enforces them.
 
     Rounds of abandoned lineages count too: what was sent was sent.
     """
@@ -294,7 +294,7 @@ def check_period(spent: Spent, entry: LedgerEntry, terms: Terms) -> None:
 
 
 def in_terms(spent: Spent, entry: LedgerEntry, terms: Terms) -> tuple[int | None, int]:
-    """How many more updates the group's terms allow at the time of `entry`, None for no end; and from when on one."""
+    """How many more updates the terms allow at the time of `entry` (None: no limit), and when the next may be sent."""
     if not terms.n_rounds:
         return None, entry.time
     began = latest_moment(spent, entry.time) - terms.period_days * DAY
@@ -317,7 +317,7 @@ def rounds_left(spent: Spent, entry: LedgerEntry, settings: FederationSettings) 
 
 
 def most_missing(spent: Spent, entry: LedgerEntry, settings: FederationSettings) -> int:
-    """How many rounds a server may add that the ledger does not know: until the budget is passed, and none after."""
+    """How many rounds unknown to the ledger a server may add: up to the first beyond the budget, none after it."""
     within = epsilon_with(spent, (), settings, entry.time) <= settings.epsilon_budget
     return rounds_left(spent, entry, settings) + 1 if within else 0
 

@@ -1,8 +1,8 @@
 """The one group that this device belongs to, what it has last seen of it, and what servers signed when it left one.
 
-The device's key is made here for this group alone, so two servers cannot tell that they see the same device. It lies
-in state.sqlite, which only its owner can read. The standing is remembered so that a server can neither go back in time
-nor change the rules unnoticed. Receipts are kept as proof, and for asking how far the forgetting is.
+The device's key is made here for this group only, so two servers cannot tell that they see the same device. It is kept
+in state.sqlite, which only its owner can read. The standing is kept so that a server can neither go back in time nor
+change the rules unnoticed. Receipts are kept as proof, and to ask how far the forgetting has come.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     box_key: bytes = b""
     """private half [32] of its X25519 key, to which others' shares are sealed"""
     noise_key: bytes = b""
-    """[32] secret that the noise of this device's updates is drawn by (foltr.privacy.noise.keyed_generator)"""
+    """[32] secret key of the noise in this device's updates (foltr.privacy.noise.keyed_generator)"""
     group: str = ""
     group_id: str = ""
     """"" until the server has answered"""
@@ -49,7 +49,7 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     agreed_roster: int = 0
     """entries of the roster when the user last agreed to who is in a sealed group"""
     serial: int = 0
-    """of the newest move of the server that this device followed"""
+    """serial number of the newest server move that this device followed"""
     moved: bytes = b""
     """the JSON of a Signed ServerMove that is not followed yet, b"" for none"""
     background: Literal["unasked", "yes", "no"] = "unasked"
@@ -93,7 +93,7 @@ def member(store: Store) -> Membership:
 
 
 def save(store: Store, membership: Membership) -> None:
-    """Keep it, durably; the device has one at most."""
+    """Store it, durably; a device has at most one."""
     with store.transaction() as db:
         db.execute("INSERT OR REPLACE INTO membership VALUES (1, ?)", (msgspec.msgpack.encode(membership),))
 
@@ -122,7 +122,7 @@ ENDED = "federation ended"
 
 
 def ended(store: Store) -> tuple[str, ...]:
-    """Pseudonyms of the members that this person was and is no more, on whichever device it left."""
+    """Pseudonyms of this person's memberships that have ended, on whichever device."""
     return tuple((store.value(ENDED) or b"").decode().split())
 
 
@@ -134,9 +134,9 @@ def note_ended(store: Store, members: Iterable[str]) -> None:
 def erase(store: Store, *, is_over: bool = True) -> None:
     """Forget the group and the key; what was spent on it stays in the privacy ledger.
 
-    Not `is_over`: this person's other devices go on as the member.
+    `is_over` is False where this person's other devices go on as the member.
     """
-    with suppress(FederationError):  # of a damaged record nothing can be told to them
+    with suppress(FederationError):  # a damaged record names no member
         if is_over and (present := load(store)) is not None:
             note_ended(store, [present.device])
     store.erase("membership", "uploads", "group_ranker", "roster", "round_lists")
@@ -186,7 +186,7 @@ def all_receipts(store: Store) -> Sequence[KeptReceipt]:
 
 
 def save_receipt(store: Store, receipt: KeptReceipt) -> None:
-    """Keep it in place of an older one for the same request."""
+    """Store it, in place of an older one for the same request."""
     request = receipt.receipt.request
     with store.transaction() as db:
         if request:
@@ -223,7 +223,7 @@ RANKER_SEEN = "federation ranker seen"
 
 
 UNLISTED = "federation unlisted"
-"""the last sealed rounds of this lineage that this device answered, one after another, without being shown a list"""
+"""the last consecutive sealed rounds of this lineage that this device answered without being shown a list"""
 
 
 class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -246,11 +246,11 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     roster_known: int = 0
     """entries of the roster while this round was open, or the group rested before it"""
     roster_least: int = 0
-    """the same before this round: it opened later, for no older roster"""
+    """`roster_known` before this round, which opened later and so must not use an older roster"""
     followed: tuple[int, int, str] = (0, 0, "")
     """lineage, rounds and hash of the newest ranker of a sealed group whose chain was followed"""
     lost: str = ""
-    """which sealed round of this lineage was lost last, in a sentence"""
+    """a sentence about the last sealed round of this lineage that was lost"""
     error: str = ""
     """why the last sync failed, "" when it did not"""
 
@@ -260,7 +260,7 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return decode(self.terms, Terms) if self.terms else None
 
     def seen(self, announced: Announcement) -> Standing:
-        """The standing once this announcement was believed."""
+        """The standing after this announcement, once it is believed."""
         opened = self.phase == "rest" and announced.phase != "rest"
         is_next = opened or (announced.lineage, announced.round) != (self.lineage, self.round)
         return msgspec.structs.replace(

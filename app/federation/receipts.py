@@ -1,11 +1,11 @@
 """Whether a server keeps to a receipt that it signed: the forgotten member reads the server's journal.
 
 The journal is one chain of hashes (foltr.federated.journal). A receipt names its place there and the chain's hash up to
-it, so what follows must go on from there: a server that drops the entry, alters what came before or cuts off what a
-former look saw is found out. In the lists that follow the leaver looks for itself; nor may the ranker of today come
+it, and all later entries must continue from there: a server that drops the entry, alters what came before or cuts off
+what was seen before is found out. The former member must be in none of the later lists; nor may the present ranker come
 from a round that it was in, unless the receipt says that the ranker stays.
 
-A server that went back to a backup says so by an entry of its own, with the receipt entered again. What cannot be seen
+A server that was restored from a backup adds an entry about that, and enters the receipt again. What cannot be seen
 here: whether it shows others another journal, and whether it kept copies of what it erased.
 """
 
@@ -23,19 +23,19 @@ from foltr.federated.journal import chain, names_device, request_hash, rounds_se
 from foltr.federated.wire import JournalEntry, JournalPage, Receipt, decode
 
 MOST_PAGES = 1000
-"""of a journal that a server may make this device read"""
+"""most pages of a journal that a server may make this device read"""
 KEEPS_RANKER = ("none", "noise")
 
 
 class Journal(msgspec.Struct, frozen=True):
-    """All of it, its chain checked."""
+    """A whole journal whose chain was checked."""
 
     entries: tuple[JournalEntry, ...]
     hashes: Sequence[str]
-    """after each entry"""
+    """the chain's hash after each entry"""
 
     def hash_at(self, position: int) -> str:
-        """Up to an entry, counted from 1; "" where there is none."""
+        """The chain's hash up to an entry, counted from 1; "" where there is none."""
         return self.hashes[position - 1] if 0 < position <= len(self.hashes) else ""
 
 
@@ -58,7 +58,7 @@ def read(fetch: Callable[[int], JournalPage]) -> Journal:
 
 
 def check(kept: KeptReceipt, journal: Journal) -> tuple[KeptReceipt, str]:
-    """What the journal says about a receipt, with what was seen now; and a sentence. Distrusted when it lies."""
+    """The receipt, updated by what was seen now, and a sentence about it. Distrusted when the journal lies."""
     receipt = kept.receipt
     position, restored = _place(kept, receipt, journal)
     for number, entry in enumerate(journal.entries, 1):

@@ -6,10 +6,10 @@ or restored state folder releases the same numbers (foltr.privacy.noise). When t
 same key and of the round, never of the pages: it is on disk before the connection that carries it is opened.
 
 Every page teaches a lineage of the common ranker once: a round replays pages that came after those of the last one,
-oldest first. Those that would not find a place in the rounds left, `n_local` in each, are passed over, the oldest of
-all; the others are spread evenly over those rounds, for an update beyond the clip says no more than one that fills it.
-Where the group began a new lineage, what an abandoned round had learned is gone from the common ranker, and all stored
-pages count as new. A round that helps to forget someone replays the newest `n_unlearn`, used or not, marking none.
+oldest first. The oldest pages that do not fit into the rounds left, `n_local` in each, are skipped; the others are
+spread evenly over those rounds, as an update beyond the clip says no more than one that just fills it. When the group
+begins a new lineage, what abandoned rounds learned is gone from the common ranker, and all stored pages count as new. A
+round that helps to forget someone replays the newest `n_unlearn`, used or not, and marks none as used.
 
 A sealed round has two phases:
 
@@ -18,9 +18,9 @@ collect     the roster is followed, cohort and committee are drawn from it as it
             shares that only the committee can add up
 sum         a member of the committee notes the server's list durably, then answers it, and no other for that round
 
-Where a box holds something else than its sender has committed to, the member complains, by a proof that everybody
-checks, and the list is answered without that message; whoever had answered it with the message answers once more. A
-list that was noted is answered with the same bytes however often. A second one for the round is never answered: two
+If a box holds something other than its sender committed to, the member complains, with a proof that everybody can
+check, and the list is answered without that message; who had already answered with it answers once more. A noted list
+is answered with the same bytes however often. A second one for the round is never answered: two
 sums that differ by one member would open that member's update. Each published ranker names the one before and the list
 of its round, so that the rankers are a chain, which each device follows: whoever answered another list sees it, and a
 server that shows other members another chain must do so for ever, for what they send is bound to it. Two lists of one
@@ -60,7 +60,7 @@ from foltr.ranking.interaction import decode as decode_interaction
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 4.0
 """seconds from the announcement to the answer of a sync that was asked for: more than preparing it takes"""
 EARLY = 0.15
-"""of a round's time: left for devices that sync once a day to answer a round of a week"""
+"""share of a round's time left after answers are due, so that devices syncing once a day answer a week's round"""
 LOST: dict[wire.Loss, str] = {
     "gone": "too many members had left to add it up",
     "silent": "too few members added it up in time",
@@ -68,7 +68,7 @@ LOST: dict[wire.Loss, str] = {
     "impossible": "no honest notes make the sum that came out",
 }
 LONGEST_WALK = 1000
-"""rankers that a device follows back to the last one it saw: with four rounds a year enough for 250 years"""
+"""most rankers that a device follows back to the last one it saw: with four rounds a year, 250 years"""
 
 
 class ReplayPages(msgspec.Struct, frozen=True, eq=False):
@@ -78,15 +78,15 @@ class ReplayPages(msgspec.Struct, frozen=True, eq=False):
     queries: tuple[bytes, ...]
     """the hashed query of each, b"" for one of its own"""
     marks: tuple[Marks, ...]
-    """type and hashed folders of the documents of each, () where they were not noted"""
+    """for each page the type and hashed folders of its documents, () where they were not noted"""
     last: int
-    """the number of the newest, 0 for none"""
+    """the number of the newest page, 0 for none"""
 
 
 def newest_pages(store: Store, manifest_hash: str, *, after: int = 0, n: int, n_rounds: int = 1) -> ReplayPages:
     """At most `n` stored interactions with features of this meaning, of those numbered above `after`.
 
-    The share of one round where the newest ones are spread over the next `n_rounds`: for 1 the newest `n`.
+    They are one round's share if the newest `n * n_rounds` are spread over the next `n_rounds`; for 1 the newest `n`.
     """
     rows = store.rows(
         "SELECT id, record, query, marks FROM interactions WHERE manifest_hash = ? AND id > ? ORDER BY id DESC LIMIT ?",
@@ -107,7 +107,7 @@ def _marks(stored: bytes, store: Store) -> Marks:
 
 
 def rounds_left(terms: wire.Terms, number: int) -> int:
-    """The rounds of a period from round `number` of a lineage on, that one too; 1 where they have no end."""
+    """How many rounds the period has left from round `number` of a lineage on, inclusive; 1 for endless periods."""
     return terms.n_rounds - (number - 1) % terms.n_rounds if terms.n_rounds else 1
 
 
@@ -147,7 +147,7 @@ def noise_context(announced: wire.Announcement, hidden: FloatVector) -> bytes:
 
 
 def chance(announced: wire.Announcement, member: Membership) -> float:
-    """A number in [0, 1) that only this device can foretell, the same for the whole round."""
+    """A number in [0, 1) that only this device can predict, the same for the whole round."""
     context = msgspec.json.encode(["moment", announced.terms.group_id, announced.lineage, announced.round])
     return float(keyed_generator(member.noise_key, context).random())
 
@@ -169,7 +169,7 @@ def moment(announced: wire.Announcement, chance: float) -> int:
 
 
 PROOF = 2
-"""lists of one round that are kept: two prove what a hundred would"""
+"""most lists kept of one round: two prove as much as a hundred"""
 
 
 class RoundPlace(msgspec.Struct, frozen=True):
@@ -181,7 +181,7 @@ class RoundPlace(msgspec.Struct, frozen=True):
 
 
 def place(store: Store, server: Correspondence, announced: wire.Announcement) -> RoundPlace:
-    """The device's place, by the roster that it has verified; Distrusted when the server's does not hold."""
+    """The device's place by the roster that it has verified; Distrusted when the server's does not check out."""
     member, mode = server.member, announced.terms.mode
     assert mode != "open"
     now = group_roster.known(store, member.group_id)
@@ -242,9 +242,9 @@ def occasion_of(announced: wire.Announcement, cohort: Cohort) -> sums.Occasion:
 def shared_update(
     server: Correspondence, occasion: sums.Occasion, announced: wire.Announcement, change: bytes
 ) -> wire.SharedUpdate:
-    """The draft with this device's part of the noise, proved and in shares; its bits are fixed before its coins.
+    """The draft with this device's part of the noise, proved and in shares; noise bits are fixed before the coins.
 
-    All of it is keyed: drafted again, or with the same coins again, it is the same.
+    All its randomness is keyed: made again from the same draft and coins, it is the same.
     """
     member, vector = server.member, decode_vector(change, occasion.n_numbers)
     context = f"shares of {digest(announced.terms)}\n".encode() + sums.randomness(occasion, member.device, vector)
@@ -255,7 +255,7 @@ def shared_update(
 
 
 def note_roster(store: Store, member: Membership, announced: wire.Announcement) -> None:
-    """Remember the roster's length while this round is open or the group rests: later rounds know no less."""
+    """Remember the roster's length while this round is open or the group rests: later rounds may use no shorter one."""
     number = group_roster.known(store, member.group_id).number
     seen = membership.load_standing(store).roster_known
     membership.note_standing(store, roster_known=max(seen, number, announced.roster_number))
@@ -265,8 +265,8 @@ def follow_rankers(store: Store, server: Correspondence, announced: wire.Announc
     """Walk back from the announced ranker to the last one that was followed, or to the first of the lineage.
 
     Distrusted where the chain leads elsewhere, skips a round, names another list than this device has answered, or
-    calls a round lost that moved the ranker. Of the lost ones the last is noted, and of those whose list this device
-    should have been shown.
+    calls a round lost that moved the ranker. Notes the last lost round, and the rounds whose list this device should
+    have been shown but was not.
     """
     known = membership.load_standing(store).followed
     lineage, round, wanted = announced.lineage, announced.round - 1, announced.model_hash
@@ -302,7 +302,7 @@ def follow_rankers(store: Store, server: Correspondence, announced: wire.Announc
 
 
 def _is_list_shown(store: Store, member: Membership, ranker: wire.ModelRecord) -> bool | None:
-    """Whether this device saw the list of a round that took its note; None for others, and where not all add up."""
+    """Whether this device saw the list of a round that took its note; None for other rounds, or if only some add up."""
     upload = ledger.find_upload(store, ranker.lineage, ranker.round)
     if upload is None or upload.state != "sent":
         return None
@@ -312,7 +312,7 @@ def _is_list_shown(store: Store, member: Membership, ranker: wire.ModelRecord) -
 
 
 def _compare(store: Store, ranker: wire.ModelRecord, signed: wire.Signed) -> None:
-    """Distrusted, with the proof kept, when a round was of another list than this device has answered."""
+    """Distrusted, with the proof kept, when a round used another list than the one this device answered."""
     noted = noted_lists(store, ranker.lineage, ranker.round)
     if noted and digest(noted[0].body) != ranker.list_hash:
         with store.transaction() as db:
@@ -337,7 +337,7 @@ def broken_word(store: Store) -> str:
 
 
 def add_up(store: Store, server: Correspondence, announced: wire.Announcement, occasion: sums.Occasion) -> str:
-    """Answer the round's list as a member of the committee; a sentence. Distrusted for a list that must not be."""
+    """Answer the round's list as a member of the committee; a sentence. Distrusted for an inadmissible list."""
     member, task = server.member, server.list_task()
     listed = opened(member.server_key, task.signed_list, "list", wire.ShareList, "the server's list")
     if digest(task.signed_list.body) != announced.list_hash:
@@ -377,13 +377,13 @@ def _without_the_bad(
 
 
 def noted_lists(store: Store, lineage: int, round: int) -> tuple[wire.Signed, ...]:
-    """The server's signed lists of a round: the one that is answered, then one that contradicts it."""
+    """The server's signed lists of a round: the one that is answered, then any that contradicts it."""
     rows = store.rows("SELECT signed FROM round_lists WHERE lineage = ? AND round = ? ORDER BY place", (lineage, round))
     return tuple(decode(signed, wire.Signed) for (signed,) in rows)
 
 
 def _note(store: Store, announced: wire.Announcement, signed: wire.Signed) -> None:
-    """Durable before anything is answered; Distrusted, with the proof kept, when another list was noted before."""
+    """Note a list, durably, before it is answered; Distrusted, with the proof kept, if another was noted before."""
     with store.transaction() as db:
         answering_device.require(store)
         before = noted_lists(store, announced.lineage, announced.round)

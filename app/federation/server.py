@@ -1,6 +1,6 @@
 """The group's server as the device sees it: one method for each address, and every answer checked.
 
-Nothing that the server says is believed unchecked: each reading takes the bytes of an answer and gives the record if
+Nothing that the server says is believed unchecked: each function takes the bytes of an answer and returns its record if
 the signature is the pinned server's, the group this device's, and the numbers fit this program; else Distrusted.
 """
 
@@ -29,7 +29,7 @@ from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 CLOCK_SECONDS = 300
-"""how far the server's clock may be from this device's: as the server's own rule"""
+"""how far the server's clock may be from this device's: the same as the server's own rule"""
 
 
 def read_enrolled(answer: bytes, applicant: Membership, invite: wire.Invite) -> wire.Enrolled:
@@ -45,7 +45,7 @@ def read_enrolled(answer: bytes, applicant: Membership, invite: wire.Invite) -> 
 
 
 def read_announcement(answer: bytes, member: Membership, standing: Standing, *, now: int) -> wire.Announcement:
-    """The present round: of this group, of now, not older than what was seen, with terms this program can follow."""
+    """The present round; checks its group, its time, that it is not older than seen before, and its terms."""
     announced = opened(member.server_key, _decode(answer, wire.Signed), "announcement", wire.Announcement)
     if announced.terms.group_id != member.group_id:
         raise Distrusted("the server announced a round of another group")
@@ -100,7 +100,7 @@ def model(
 
 
 def theta_of(record: wire.ModelRecord) -> FloatVector:
-    """theta `[n_params]` of a model over this program's features; Distrusted for one of odd length or size."""
+    """theta `[n_params]` of a model over this program's features; Distrusted for wrong length or size."""
     n_params = make_ranker(record.ranker, len(NAMES)).n_params
     try:
         theta = decode_vector(record.theta, n_params)
@@ -138,14 +138,14 @@ def opened(key: bytes, signed: wire.Signed, kind: str, record: type[R], what: st
 
 
 Answer = wire.Sealed | wire.SharedUpdate | wire.CommitteeAnswer | wire.Complaint
-"""an update, the same in shares; of the committee what was added up, or a proof about a message"""
+"""an update, plain or in shares; or from the committee, what was added up or a proof against a message"""
 PLACES: Mapping[type[Answer], str] = {
     wire.Sealed: "/v1/updates", wire.SharedUpdate: "/v1/shares",
     wire.CommitteeAnswer: "/v1/answers", wire.Complaint: "/v1/complaints",
 }  # fmt: skip
 
 Connect = Callable[[Membership, FederationSettings], Transport]
-"""makes the door to a member's server; tests put in one that does not sleep"""
+"""makes the connection to a member's server; tests put in one that does not sleep"""
 
 
 class Correspondence:
@@ -168,7 +168,7 @@ class Correspondence:
         return model(answer, self.member, announced, wanted=announced.model_hash)
 
     def past_model(self, wanted: str) -> tuple[wire.Signed, wire.ModelRecord]:
-        """The ranker of this hash, of whatever round, with its signature as proof."""
+        """The ranker of this hash, of any round, with its signature as proof."""
         signed = _decode(self._transport.get(f"/v1/models/{wanted}"), wire.Signed)
         found = opened(self.member.server_key, signed, "model", wire.ModelRecord)
         if (digest(signed.body), found.group_id) != (wanted, self.member.group_id):
@@ -181,7 +181,7 @@ class Correspondence:
         return _decode(answer, wire.Signed), model(answer, self.member, announced)
 
     def hand_back_ranker(self, ranker: wire.Signed) -> wire.ModelRecord:
-        """Give a restored server a ranker that it signed; the one from which the group goes on."""
+        """Give a restored server a ranker that it signed; returns the one from which the group goes on."""
         asked = wire.RankerReturn(group_id=self.member.group_id, ranker=ranker)
         answer = _decode(self._transport.post("/v1/models", encode(asked)), wire.Signed)
         return opened(self.member.server_key, answer, "model", wire.ModelRecord)
@@ -193,13 +193,13 @@ class Correspondence:
     def hand_back(
         self, seen: wire.Signed, entries: tuple[wire.RosterEntry, ...]
     ) -> tuple[wire.Signed, wire.RosterPage]:
-        """Give a restored server the entries that lead to a page which it signed; as `roster` from the first on."""
+        """Give a restored server the entries that lead to a page it once signed; returns what `roster` does."""
         key, group_id = self.member.identity.public, self.member.group_id
         asked = wire.RosterReturn(group_id=group_id, device_key=key, seen=seen, entries=entries)
         return self._page(self._transport.post("/v1/roster", encode(asked)))
 
     def offer_invite(self, token: str) -> wire.Invited:
-        """Have the server accept the holder of this secret, for whom this device vouches."""
+        """Have the server accept whoever holds this secret, as somebody this device vouches for."""
         key, group_id = chain.invite_identity(token).public, self.member.group_id
         signature = self.member.identity.sign(chain.INVITE, chain.invite_text(group_id, key))
         asked = wire.InviteOffer(group_id=group_id, invite_key=key, signature=signature)
@@ -228,7 +228,7 @@ class Correspondence:
         return found.seed
 
     def send(self, body: bytes, kind: type[Answer]) -> wire.Accepted:
-        """An answer to the round as it is kept in the outbox, or what this member of the committee has to say."""
+        """Send an answer to the round as stored in the outbox, or what this member of the committee has to say."""
         found, sent = _decode(self._transport.post(PLACES[kind], body), wire.Accepted), decode(body, kind)
         if found.round != sent.round:
             raise Distrusted(f"the server acknowledged round {found.round}, not {sent.round}")
@@ -262,7 +262,7 @@ class Correspondence:
         return read_receipt(answer, self.member.server_key, self.member.group_id)
 
     def journal(self, request: str, *, after: int) -> wire.JournalPage:
-        """The server's journal after a position; the name of a receipt in it is the only key to it."""
+        """The server's journal after a position; only who names a receipt in it may read it."""
         answer = self._transport.get(f"/v1/log?after={after}&receipt={request}", signed=False)
         found = opened(self.member.server_key, _decode(answer, wire.Signed), "journal", wire.JournalPage)
         if (found.group_id, found.after) != (self.member.group_id, after):
@@ -295,7 +295,7 @@ class Reach(msgspec.Struct, frozen=True):
 
     @property
     def once(self) -> Reach:
-        """Without asking again where nobody answers."""
+        """The same, but without a second attempt where nobody answers."""
         return msgspec.structs.replace(self, settings=msgspec.structs.replace(self.settings, retries=0))
 
 

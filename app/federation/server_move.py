@@ -1,8 +1,8 @@
 """Following a group's server to another address that the server or a link announces; only the server's key is believed.
 
-A record says where the server is to be found, signed by the identity that the invite named. It waits until the new
-address has answered with that identity; only then the device goes there. Until then, and if the new server is not up
-yet, the old address is asked as before. A record that is not newer than the one followed last is worth nothing.
+A record says where the server is to be found, signed by the identity that the invite named. The device moves only after
+the new address has answered with that identity; until then, as while the new server is not up yet, the old address is
+asked as before. A record that is not newer than the last one followed is ignored.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def followed(store: Store, member: Membership, reach: Reach) -> tuple[Membership
 
 @contextmanager
 def following(store: Store, reach: Reach) -> Iterator[str]:
-    """Go first where a waiting record leads; why not, which an error of the old address tells, too."""
+    """Follow a waiting record first; yields why it was not followed, which an error of the old address adds, too."""
     _, not_followed = followed(store, membership.member(store), reach)
     try:
         yield not_followed
@@ -71,7 +71,7 @@ def following(store: Store, reach: Reach) -> Iterator[str]:
 
 
 def followed_by_receipt(store: Store, kept: KeptReceipt, reach: Reach, signed: Signed | None) -> KeptReceipt:
-    """A receipt whose server moved, asked for at the new address; as it was where nobody answers there yet."""
+    """A receipt whose server moved, now with the new address; unchanged if nobody answers there yet."""
     if signed is None:
         return kept
     found = read(signed, kept.server_key, kept.group_id)
@@ -88,9 +88,9 @@ def followed_by_receipt(store: Store, kept: KeptReceipt, reach: Reach, signed: S
 
 
 def by_link(store: Store, signed: Signed, reach: Reach, elsewhere: str = "") -> tuple[str, ...]:
-    """Follow the record of a link with the membership and the receipts that it is for; a sentence for each.
+    """Follow a link's record with the membership and the receipts that it is for; returns a sentence for each.
 
-    `elsewhere` says which other device of this person speaks for the membership, which goes with that one alone.
+    `elsewhere` says which other device speaks for this person's membership, which only that one can move.
     FederationError when it is for none of them, or not newer than what they have followed.
     """
     member, said, reasons = membership.load(store), list[str](), list[str]()

@@ -9,7 +9,7 @@ every round, at a moment that does not depend on the pages (app.federation.round
 answered by the first sync after that moment. In a sealed group the roster is followed first, and a member of the
 committee adds up what waits for it (app.federation.round_answer): one sync may do both.
 
-No lock and no transaction is held while the network is waited for, so searching and learning go on meanwhile.
+No lock or transaction is held while waiting for the network, so searching and learning go on meanwhile.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from foltr.federated.sealed.sums import Occasion
 from foltr.federated.wire import Accepted, Announcement, ModelRecord, Sealed, SharedUpdate, encode, encode_vector
 
 ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "sealed-wrongly", "already-reported", "wrong-phase")
-"""refusals after which an update is of no use any more, and the next round is another matter"""
+"""refusals after which an update is of no further use; the next round gets a new one"""
 
 
 class SyncReport(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class SyncReport(msgspec.Struct, frozen=True):
     said: tuple[str, ...]
     """sentences for a person"""
     refused: str = ""
-    """why the privacy ledger, or its user, kept this device from sending, "" where they did not"""
+    """why the privacy ledger or the user kept this device from sending, "" otherwise"""
 
 
 class _Decision(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ class Sync(msgspec.Struct, frozen=True):
     at_once: bool = True
     """whether to answer now, or with a sync in the later part of the round's time (app.federation.round_answer)"""
     meet: Callable[[], str] = str
-    """exchanges with this person's other devices, and gives why it did not, else ""; a device alone does nothing"""
+    """exchanges with this person's other devices; returns why it could not, else ""; does nothing on a single device"""
 
     @property
     def reach(self) -> Reach:
@@ -82,7 +82,7 @@ class Sync(msgspec.Struct, frozen=True):
     def run(self) -> SyncReport:
         """One sync; FederationError says what stood in its way, and is remembered for `federation status`.
 
-        A device that does not hold the pen asks nothing: what the one that does has fetched is there.
+        A device that does not hold the pen asks nothing: it uses what the holder has fetched.
         """
         self._meet()
         if not answering_device.holds(self.store):
@@ -102,7 +102,7 @@ class Sync(msgspec.Struct, frozen=True):
         return report
 
     def _meet(self) -> None:
-        """Know what the other devices spent, and let them know it, before anything leaves."""
+        """Exchange with the other devices what was spent, before anything leaves."""
         if trouble := self.meet():
             raise FederationError(f"nothing was sent: {trouble}")
 
@@ -141,7 +141,7 @@ class Sync(msgspec.Struct, frozen=True):
             raise Distrusted(broken)
         agreed = membership.load_standing(self.store).agreed_terms
         if agreed is not None and agreed.mode != "open":
-            group_roster.follow(self.store, server)  # a restored server has it back before it says who is in a round
+            group_roster.follow(self.store, server)  # a restored server gets it back before it says who is in a round
         before, announced = membership.load_standing(self.store), self._announced(server)
         if restored := follow_lineage(self.store, server, announced):
             announced = self._announced(server)
@@ -152,7 +152,7 @@ class Sync(msgspec.Struct, frozen=True):
         return announced, (renamed, restored, given_up, self._catch_up(server.member, announced))
 
     def _given_up(self, lineage: int, number: int, announced: Announcement) -> str:
-        """What may have become of this device's answer when the group went back from there; a sentence."""
+        """A sentence about this device's answer to round `number`, if the group went back to before it; else ""."""
         upload, goes_on = ledger.find_upload(self.store, lineage, number), lineage in announced.carried
         is_kept = announced.received or lineage == announced.lineage or (goes_on and announced.round > number)
         if is_kept or upload is None or upload.state != "sent":
@@ -160,7 +160,7 @@ class Sync(msgspec.Struct, frozen=True):
         return f"the group went back: if round {number} was not over by then, what this device sent for it is spent"
 
     def _help_to_sum(self, server: Correspondence, announced: Announcement) -> tuple[Announcement, RoundPlace, str]:
-        """Add up what waits for the committee, if this device is in it; the round and its place in it from then on."""
+        """Add up what waits for the committee, if this device is in it; returns the round and its place after that."""
         place, summed = self._place(server, announced), ""
         if announced.phase == "sum" and place.occasion is not None:
             summed = self._answer_list(server, announced, place.occasion)
@@ -169,12 +169,12 @@ class Sync(msgspec.Struct, frozen=True):
         return announced, place, summed
 
     def add_up(self, server: Correspondence) -> None:
-        """That alone, before this device leaves."""
+        """Only add up what waits, before this device leaves."""
         if not round_answer.broken_word(self.store):
             self._help_to_sum(server, self._announced(server))
 
     def _decide(self, server: Correspondence, announced: Announcement, place: RoundPlace) -> _Decision:
-        """Whether to answer the round; with what a new answer begins from."""
+        """Whether to answer the round, and from which ranker a new answer begins."""
         number, upload = announced.round, ledger.find_upload(self.store, announced.lineage, announced.round)
         if announced.phase == "sum":
             return _Decision(upload, sentence=f"round {number} is being added up")
@@ -217,7 +217,7 @@ class Sync(msgspec.Struct, frozen=True):
             return f"round {announced.round} is added up already"
 
     def _add_up(self, server: Correspondence, answered: Announcement, occasion: Occasion | None) -> str:
-        """The same right after this device's own answer, which may have been the last one that was awaited."""
+        """Add up right after this device's own answer, which may have been the last one awaited."""
         if occasion is None:
             return ""
         announced = self._announced(server)
@@ -226,7 +226,7 @@ class Sync(msgspec.Struct, frozen=True):
         return self._answer_list(server, announced, occasion)
 
     def _announced(self, server: Correspondence) -> Announcement:
-        """The present round; whatever waits for another one has ended."""
+        """The present round; updates that wait for another round are given up."""
         before = membership.load_standing(self.store)
         announced = group_roster.asked(self.store, server, partial(server.announcement, before))
         with self.store.transaction():
@@ -238,7 +238,7 @@ class Sync(msgspec.Struct, frozen=True):
         return announced
 
     def _catch_up(self, member: Membership, announced: Announcement) -> str:
-        """Charge what the server had of this person and the ledger does not know, as after a restore; a sentence."""
+        """Charge rounds that the server has had but the ledger does not know, as after a restore; a sentence."""
         spent, now = ledger.entries(self.store), self._moment(member)
         planned = ledger.plan_entry(announced.terms, lineage=0, round=0, now=now)
         known = sum(entry.group_id == planned.group_id and entry.time >= member.joined for entry in spent)
@@ -285,13 +285,13 @@ class Sync(msgspec.Struct, frozen=True):
             body = encode(round_answer.sealed_update(announced, theta, pages, member))
         else:
             local = round_answer.learned(announced, theta, pages, member)
-            body = encode_vector(method_of(announced.terms).hidden(local))  # a draft without noise, which stays here
+            body = encode_vector(method_of(announced.terms).hidden(local))  # a draft without noise, which never leaves
         last = 0 if announced.purpose == "forget" else pages.last
         upload = ledger.Upload(announced.lineage, announced.round, body, state, last, len(pages.interactions))
         with self.store.transaction():
             answering_device.require(self.store)
             cost, spent = self._cost(member, announced, occasion), ledger.entries(self.store)
-            if not ledger.has(spent, cost):  # by another process; the pen may have been away since this was decided
+            if not ledger.has(spent, cost):  # else another process wrote it; the pen may have been away meanwhile
                 ledger.check_budget(spent, cost, self.settings.federation)
             return ledger.write_upload(self.store, upload, cost)
 
@@ -303,7 +303,7 @@ class Sync(msgspec.Struct, frozen=True):
         return newest_pages(self.store, announced.terms.manifest_hash, after=after, n=most, n_rounds=spread)
 
     def _cost(self, member: Membership, announced: Announcement, occasion: Occasion | None) -> ledger.LedgerEntry:
-        """Of a sealed round this device's part of the noise, which holds for the sum that anyone sees."""
+        """The round's ledger entry; a sealed one has this device's part of the noise, as anyone sees only the sum."""
         part = occasion.part if occasion is not None else None
         now = self._moment(member)
         return ledger.plan_entry(
@@ -311,7 +311,7 @@ class Sync(msgspec.Struct, frozen=True):
         )
 
     def _begins(self, member: Membership) -> int:
-        """Before when nothing is sent or added up, because the pen was lost; 0 once that is past."""
+        """Until when nothing is sent or added up, because the pen was lost; 0 once that is past."""
         now = self._moment(member)
         begins = answering_device.begin(self.store, self.settings.federation, now=now)
         return begins if now < begins else 0
@@ -324,7 +324,7 @@ class Sync(msgspec.Struct, frozen=True):
     def _send(
         self, server: Correspondence, announced: Announcement, upload: ledger.Upload, occasion: Occasion | None
     ) -> tuple[bool, str]:
-        """Hand the answer over; whether the server has it, and a sentence."""
+        """Send the answer; returns whether the server has it, and a sentence."""
         try:
             if upload.state == "drafted" and upload.body is not None and occasion is not None:
                 made = round_answer.shared_update(server, occasion, announced, upload.body)

@@ -1,11 +1,11 @@
 """What a group's terms mean for one device: how well the noise hides it, what is left of the signal, and what leaves.
 
 How loud the noise is beside what members can say is `foltr.privacy.accounting.noise_over_signal`. All epsilons here
-are for a device's whole contribution, against the server: in an open group it opens each update of its own, in a sealed
-one it learns the sum. With how many members on its side it would learn more, foltr.federated.sealed.committee says.
+are for a device's whole contribution, against the server: in an open group it opens each single update, in a sealed one
+it learns the sum. foltr.federated.sealed.committee says with how many members on its side it would learn more;
 app.federation.consent puts all of this into words.
 
-What leaves is read off the definitions of the records that are sent: `foltr-search privacy --records` prints it,
+What leaves is read from the definitions of the records that are sent: `foltr-search privacy --records` prints it,
 docs/privacy.md holds it, and tests compare both with the records and with what is seen on the wire.
 """
 
@@ -38,25 +38,25 @@ class Protection(msgspec.Struct, frozen=True):
 
     mechanism: Mechanism
     exact_count: bool
-    """whether the number of pages replayed is sent as it is, which no noise hides"""
+    """whether the number of pages replayed is sent exactly, without noise"""
     n_params: int
     """numbers that an update holds"""
     floor: int
-    """updates that a round has at least"""
+    """least number of updates in a round"""
     mode: Literal["open", "sealed", "grouped"] = "open"
     caps: Caps | None = None
-    """what holds a page and a query; None where nothing is proven of them"""
+    """bounds on what a page and a query can change; None where nothing is proven of them"""
     shared: tuple[str, ...] = ()
     """features whose weights are sent; (): all"""
     n_rounds: int = 0
-    """in a period; 0: without an end"""
+    """rounds in a period; 0: no limit"""
     period_days: int = 365
     n_local: int = 40
-    """pages that an update is learned from at most"""
+    """most pages that an update is learned from"""
 
     @property
     def counted(self) -> int:
-        """Rounds of a period, or one where there is no end of them."""
+        """Rounds of a period, or one where there is no limit."""
         return self.n_rounds or 1
 
     @property
@@ -65,7 +65,7 @@ class Protection(msgspec.Struct, frozen=True):
         return math.isfinite(self.epsilon(1e-5, "zero-out"))
 
     def epsilon(self, delta: float, neighbours: str, *, n_rounds: int = 1) -> float:
-        """Of so many rounds, against the server; inf where nothing is guaranteed."""
+        """The epsilon of so many rounds, against the server; inf where nothing is guaranteed."""
         if self.exact_count or not self._is_whole:
             return math.inf
         spent = Ledger(self.n_params).spend(self.mechanism, n_rounds)
@@ -92,7 +92,7 @@ class Protection(msgspec.Struct, frozen=True):
 
     @property
     def _is_whole(self) -> bool:
-        """Whether all of the noise is in what can be seen; in a sum of Laplace shares only if every one arrives."""
+        """Whether what can be seen surely holds all of the noise; a sum of Laplace shares may lack some."""
         if isinstance(self.mechanism, Gaussian):
             return self.mode != "open" or not self.mechanism.distributed
         return not is_share(self.mechanism)
@@ -115,13 +115,13 @@ class Protection(msgspec.Struct, frozen=True):
 
 
 def method_of(terms: wire.Terms) -> FPDGD:
-    """The method as the group's terms set it; FederationError for one that this program cannot take part in."""
+    """The method that the group's terms set; FederationError for one in which this program cannot take part."""
     return _make_method(wire.encode(terms))
 
 
 @lru_cache(maxsize=2)
 def _make_method(encoded: bytes) -> FPDGD:
-    """By the terms' bytes: one sync asks four times, and their settings, a dict, are no key."""
+    """Cached by the terms' bytes: one sync asks four times, and terms hold a dict, which cannot be a cache key."""
     terms = wire.decode(encoded, wire.Terms)
     try:
         method = make_method(terms.method, make_ranker(terms.ranker, terms.n_features), terms.settings)

@@ -1,11 +1,11 @@
 """The one door of this device: signed HTTP requests to its group's server, and to nobody else.
 
-No redirect is followed, no cookie kept, no proxy used unless the settings name one, no compressed body unpacked. An
-answer may be so long and take so long, whatever the server does. What failed on the way is tried again after a pause
-that doubles and is shortened by chance, so that a group's devices do not come back together.
+No redirect is followed, no cookie kept, no proxy used unless the settings name one, no compressed body unpacked. The
+length and time of an answer are bounded, whatever the server does. What failed on the way is tried again after a pause
+that doubles and is shortened at random, so that a group's devices do not come back together.
 
-Of a server that signs its certificate itself the public key is pinned, and not the certificate, so that it can be
-renewed and nobody is locked out. Nothing else of it is believed: names and dates are the signer's own words.
+If a server signs its own certificate, its public key is pinned, not the certificate, so that it can be renewed without
+locking anybody out. Nothing else in it is believed: names and dates are the signer's own claims.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ T = TypeVar("T")
 
 
 def within(seconds: float, work: Callable[[threading.Event], T]) -> T:
-    """What `work` gives, if it does so in time, else TimeoutError.
+    """The result of `work`, if it comes in time, else TimeoutError.
 
-    A server that sends a byte now and then outlasts the limits of its socket, so the work has a thread of its own. One
-    that is given up sees its event set, and ends with the next byte or with the program.
+    A server that sends a byte now and then outlasts the limits of its socket, so the work has a thread of its own. A
+    thread that is given up sees its event set, and ends with the next byte or with the program.
     """
     gone, outcome = threading.Event(), queue.SimpleQueue[tuple[T | None, BaseException | None]]()
 
@@ -78,13 +78,13 @@ def within(seconds: float, work: Callable[[threading.Event], T]) -> T:
 
 
 LARGEST_ANSWER = 1 << 23
-"""bytes; what the committee of a group of nine hundred reads, and any model"""
+"""bytes: enough for what the committee of a group of nine hundred reads, and for any model"""
 BUSY = (429, 500, 502, 503, 504)
-"""statuses that mean: later, or when the server's fault is mended"""
+"""statuses that mean: try later, or when the server is repaired"""
 STRANGER = ("the certificate is of another key", "CERTIFICATE_VERIFY_FAILED")
 """how the pinned connection and OpenSSL say that somebody else answered"""
 OUT_OF_DATE = ("certificate has expired", "certificate is not yet valid")
-"""how OpenSSL says that a certificate is not of today"""
+"""how OpenSSL says that a certificate is not valid today"""
 LONGEST_PAUSE = 30.0
 """seconds"""
 
@@ -108,7 +108,7 @@ class Transport:
         self._session.close()
 
     def get(self, path: str, *, signed: bool = True) -> bytes:
-        """The body that an address answers with."""
+        """The body of the answer at this path."""
         return self._try("GET", path, b"", signed=signed)
 
     def post(self, path: str, body: bytes) -> bytes:
@@ -127,7 +127,7 @@ class Transport:
         raise Unreachable(f"{self._host()} was not asked")
 
     def _once(self, method: str, path: str, body: bytes, *, signed: bool) -> bytes:
-        """One request with fresh time and nonce; its answer, or what it stands for."""
+        """One request with a fresh time and nonce; returns its body, or raises what its status means."""
         headers = self._signature(method, path, body) if signed else {}
         seconds = self.settings.timeout_seconds
         try:
@@ -146,7 +146,7 @@ class Transport:
         raise Declined(refusal.reason, refusal.message)
 
     def _check_signed(self, answer: _Answer, method: str, path: str, headers: Mapping[str, str]) -> None:
-        """_Later unless the group's server has given this answer to this very request."""
+        """Raises _Later unless the group's server gave this answer to this very request."""
         asked = headers.get("Foltr-Signature", "")
         text = answer_text(method, path, asked, status=answer.status, body=answer.body)
         try:
@@ -157,7 +157,7 @@ class Transport:
     def _exchange(
         self, method: str, path: str, body: bytes, headers: Mapping[str, str], gone: threading.Event
     ) -> _Answer:
-        """Runs in a thread of its own; `gone` says that nobody waits any more."""
+        """Runs in a thread of its own; `gone` is set when nobody waits any more."""
         url, seconds = self.membership.address + path, self.settings.timeout_seconds
         content = {"Content-Type": "application/json"} if body else {}
         try:
@@ -198,11 +198,11 @@ class _Answer(Struct, frozen=True):
     body: bytes
     retry_after: float
     signature: str
-    """by the group's server, "" where it is older than this, or something else has answered"""
+    """by the group's server; "" from servers of older versions, or if something else answered"""
 
 
 class _Later(Exception):
-    """It failed, and may succeed when it is tried again after `seconds`."""
+    """The request failed, but may succeed if it is tried again after `seconds`."""
 
     def __init__(self, message: str, seconds: float = 0.0) -> None:
         super().__init__(message)
@@ -210,7 +210,7 @@ class _Later(Exception):
 
 
 class _Pinned(HTTPAdapter):
-    """Connects to a server that holds this key and to no other, whoever signed its certificate."""
+    """Connects only to a server that holds this key, whoever signed its certificate."""
 
     def __init__(self, fingerprint: str) -> None:
         self._pool = _pinned_pool(fingerprint)
@@ -283,7 +283,7 @@ PLAIN_ADDRESS = re.compile(
 def _check_address(address: str) -> None:
     """FederationError unless it is https, or http on this very machine, and is written plainly."""
     try:
-        parts = parse_url(address)  # as requests reads it: whom it would connect to
+        parts = parse_url(address)  # as requests reads it, to see where it would connect
     except LocationParseError:
         parts = Url()
     host = (parts.host or "").strip("[]")

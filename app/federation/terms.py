@@ -73,7 +73,7 @@ class Protection(msgspec.Struct, frozen=True):
         return spent.epsilon(delta, neighbours="replace" if neighbours == "replace" else "zero-out", against=against)
 
     def opened(self, n_honest: int) -> Protection:
-        """What is left of it where notes of a sealed group are read that hold one of so many shares of the noise."""
+        """The protection left when single notes of a sealed group are read, each with one of `n_honest` shares."""
         alone = self.mechanism
         if isinstance(alone, Gaussian):
             part = alone.noise_multiplier / math.sqrt(n_honest)

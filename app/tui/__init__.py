@@ -24,13 +24,13 @@ def run(
     picking: Picking | None = None,
     review: str | int = "",
 ) -> int:
-    """Show the screen until the user leaves it, and give the exit code: 0, 2 after a crash, 128 + n after
-    signal n; of one that is `picking` 0 chosen, 1 nothing was there, 130 left.
+    """Show the screen until the user leaves it, and return the exit code: 0, 2 after a crash, 128 + n after
+    signal n; when `picking`, 0: chosen, 1: nothing was there, 130: left.
 
-    `folder` narrows the search to one folder and has it indexed; `review`, a query or the number of a review, is read
-    to the end. The terminal is restored however the screen ends; it may be asked what it is while the screen loads.
+    `folder` narrows the search to one folder and has it indexed; `review` (a query, or the number of a review) opens a
+    review. The terminal is restored however the screen ends; it may be asked what it is while the screen loads.
     """
-    gc.disable()  # all that is made until the first frame stays; the screen begins to collect after it
+    gc.disable()  # all that is made before the first frame stays; collecting begins after it
     from app.tui.terminal.terminal_capabilities import TerminalCapabilities, asked_terminal, places_pictures
 
     is_asked = "auto" in (settings.screen.theme, settings.screen.pictures) and "NO_COLOR" not in os.environ
@@ -38,6 +38,6 @@ def run(
         from app.tui.search_app import start  # takes longer than most answers
 
         terminal = answer()
-    if places_pictures(terminal.name):  # ssh does not hand the variable on, and each of these has all colours
+    if places_pictures(terminal.name):  # ssh does not pass the variable on, and all of these have all colours
         os.environ.setdefault("COLORTERM", "truecolor")
     return start(settings, paths, terminal=terminal, folder=folder, picking=picking, review=review)

@@ -1,4 +1,4 @@
-"""Indexing in the background as the screen shows it: it is started and stopped, and its progress put into words."""
+"""Indexing in the background for the screen: starts and stops it, and puts its progress into words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ProgressLine(Struct, frozen=True):
     generation: int
     busy: bool
     details: tuple[str, ...] = ()
-    """what is read now, and the last error: shows that it is not stuck"""
+    """the file being read and the last error, to show that it is not stuck"""
 
 
 class Background:
@@ -58,20 +58,20 @@ class Background:
         return list(zip(names, about, strict=True))
 
     def forget(self, name: str) -> bool:
-        """Search a folder or source no longer; False for one that the settings name, which stays."""
+        """No longer search a folder or source; False for one that the settings name, which stays."""
         return forget_chosen(self._paths, name)
 
     def start(
         self, folders: Sequence[str], report: Callable[[ProgressLine], None], *, retry_failures: bool = False
     ) -> None:
-        """Remember `folders`, then index all that is chosen and follow it; replaces the process that runs."""
+        """Remember `folders`, then index all that is chosen and follow it; replaces a process that is running."""
         from app.chosen_folders import remember_choices
         from app.following.background import BackgroundIndexer
 
         remember_choices(self._paths, folders, covered=index_roots(self._settings, self._paths))
         self.stop()
         if not self.has_index() and not folders:
-            if self._paths.catalogue.exists():  # nobody follows changes, and what was read leaves the index
+            if self._paths.catalogue.exists():  # no process runs that would remove what was read
                 from app.following.indexing import update_index
 
                 update_index(self._settings, self._paths, roots=())
@@ -101,7 +101,7 @@ _BY_ANOTHER = re.compile(r".*\(process \d+\) follows")
 
 
 def progress_line(progress: Progress) -> ProgressLine:
-    """One report as a line for the status and, while there is work, some more for the empty screen."""
+    """One report as a status line and, while there is work, details for the empty screen."""
     busy = progress.phase in ("scanning", "indexing", "merging")
     parts = [_phase(progress)]
     if progress.phase == "indexing":

@@ -26,7 +26,7 @@ from console.wording import count, short_path
 
 DONE = {"copy": "copied", "move": "moved", "trash": "trashed"}
 SHOWN = 8
-"""refusals that are told one by one"""
+"""most refusals that are shown one by one"""
 
 
 class FileOperations:
@@ -44,13 +44,13 @@ class FileOperations:
         return [(results.page, results.selected)]
 
     def mark(self, step: int) -> None:
-        """Turn the mark of the selected result, and go so many rows on."""
+        """Toggle the mark of the selected result, and move `step` rows on."""
         self._results.turn_mark()
         self._results.move(step)
         self._line.show_marked(len(self._results.marks))
 
     def unmark(self, *, but: Collection[str] = ()) -> None:
-        """Take the marks away, but for those of these paths."""
+        """Remove the marks, except those on these paths."""
         self._results.clear_marks(but=but)
         self._line.show_marked(len(self._results.marks))
 
@@ -75,7 +75,7 @@ class FileOperations:
         self._session.tell(FilesFiled(what, tuple(filed), folder))
 
     def take(self, message: FilesFiled) -> None:
-        """Say what was done and what was not; what was not stays marked."""
+        """Say what was done and what was refused; refused files stay marked."""
         done, refused = report(message.what, message.filed, message.folder)
         self._line.say(done)
         if refused:
@@ -85,7 +85,7 @@ class FileOperations:
 
 
 def report(what: str, filed: Sequence[Filed], folder: str) -> tuple[str, str]:
-    """What was done as one sentence, and what was refused, a line for each file; "" for nothing of either."""
+    """What was done as one sentence, and what was refused, a line for each file; "" where there is none."""
     refused = [one for one in filed if one.error]
     n_done = len(filed) - len(refused)
     where = f" to {short_path(folder)}" if folder else ""
@@ -101,14 +101,14 @@ QUESTIONS = {
     "trash": ("Put {files} into the trash?", "To the trash"),
     "open": ("Open {files}?", "Open"),
 }
-"""a title and what the button says, by what is to be done"""
+"""operation -> title, and label of the button"""
 
 SEEN = 12
-"""paths that are seen at once; more are scrolled through"""
+"""paths in view at once; more are scrolled through"""
 
 
 class FileOperationsScreen(Panel[str | None]):
-    """Gives the folder, "" where none is wanted, and None when the user does not want it done."""
+    """Returns the folder, "" where none is needed, and None when the user says no."""
 
     AUTO_FOCUS = "#filing-folder, #filing-no"
     CSS_PATH = "panels/panels.tcss"
@@ -145,7 +145,7 @@ class FileOperationsScreen(Panel[str | None]):
         self.query_one("#filing-folder" if self._wants_folder else "#filing-no").focus()
 
     def _line(self, path: str) -> str:
-        """A path, and that all of the file is meant where a part of it was marked."""
+        """A path, with a note that the whole file is meant if only a part of it was marked."""
         parts = [safe_line(part) for part in self._parts[path] if part]
         return short_path(path) + (f"  (the whole file, not only {', '.join(parts)})" if parts else "")
 
@@ -156,7 +156,7 @@ class FileOperationsScreen(Panel[str | None]):
 
     @on(Input.Submitted, "#filing-folder")
     def _folder_given(self, event: Input.Submitted) -> None:
-        """Say what would be refused; the button then does the rest."""
+        """Say what would be refused, and enable the button for the rest."""
         note, yes = self.query_one("#filing-note", Static), self.query_one("#filing-yes", Button)
         try:
             folder = folder_of(event.value)

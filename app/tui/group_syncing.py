@@ -28,7 +28,7 @@ LOOK_SECONDS = 60.0
 
 
 class GroupSyncing:
-    """Asks the user of a screen where that was never done, syncs when it is due, and says what came of it."""
+    """Asks the user once, syncs when it is due, and says what came of it."""
 
     def __init__(
         self, screen: Screen[None], session: Session, line: StatusLine, make: Callable[[], BackgroundSync] | None
@@ -38,13 +38,13 @@ class GroupSyncing:
         self._group: BackgroundSync | None = None
 
     def begin(self) -> None:
-        """Look at the group now and then from time to time."""
+        """Look at the group now, and then from time to time."""
         if self._make is not None:
             self._session.sync(self._look)
             self._screen.set_interval(LOOK_SECONDS, partial(self._session.sync, self._sync))
 
     def take(self, message: ConsentWanted | Synced) -> None:
-        """Let the user say whether syncing is wanted at all, or say what came of a sync."""
+        """Ask the user whether to sync at all, or say what came of a sync."""
         if isinstance(message, ConsentWanted):
             self._screen.app.push_screen(ConsentScreen(message.lines), self._answered)
             return
@@ -82,7 +82,7 @@ class GroupSyncing:
 
 
 class ConsentScreen(Panel[bool | None]):
-    """Gives True or False, and None when the user wants to be asked another time."""
+    """Returns True or False, and None when the user wants to be asked later."""
 
     AUTO_FOCUS = "#consent-no"
     CSS_PATH = "panels/panels.tcss"

@@ -1,7 +1,7 @@
-"""Keys one after another, however fast they come: each finds the screen and the focus that the one before it has made.
+"""Keys one after another, however fast they come: each finds the screen and the focus as the key before it left them.
 
-Textual hands a key to the widget that has the focus when it arrives, and looks for a binding once it has gone up to the
-application. So of two keys that arrive together the second reaches a panel that the first closed, or misses a new one.
+Textual gives a key to the widget that has the focus when it arrives, and looks for a binding once it has bubbled up to
+the application. So the second of two keys that arrive together reaches a panel already closed, or misses a new one.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from textual.widgets import Input, OptionList
 
 Found = TypeVar("Found")
 LONGEST = 1.0
-"""seconds after which a part of the screen that is still busy with a key is not waited for"""
+"""seconds to wait for a part of the screen that is busy with a key"""
 
 
 class KeyByKey(App[int]):
-    """An application that hands out a key, or what was pasted, once all that the one before it did is done."""
+    """An application that delivers a key, or pasted text, only after all effects of the one before it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._waiting: deque[events.Key | events.Paste] = deque()
         self._handing_out: asyncio.Task[None] | None = None
         self._n_handed = 0
-        """those handed out that have not gone yet: none overtakes them"""
+        """events scheduled but not yet delivered: none may overtake them"""
         self._was_typed = False
-        """the one handed out last was a letter for a box"""
+        """whether the last one delivered was a letter for a text box"""
 
     async def on_event(self, event: events.Event) -> None:
         if not isinstance(event, (events.Key, events.Paste)) or event.is_forwarded:
@@ -52,7 +52,7 @@ class KeyByKey(App[int]):
             self._handing_out = asyncio.create_task(self._hand_out(target))
 
     async def _hand_out(self, target: DOMNode) -> None:
-        """Those that came meanwhile, each when the one before it is done with; letters for one box together."""
+        """Deliver those that came meanwhile, each after the one before it is done; letters for one box together."""
         await self._settled(target)
         while self._waiting and self.screen_stack:
             event = self._waiting.popleft()
@@ -67,7 +67,7 @@ class KeyByKey(App[int]):
         await super().on_event(event)
 
     def _is_typed(self, event: events.Event) -> bool:
-        """A box takes it for a letter, which opens and closes nothing."""
+        """Whether a text box takes it as a letter, which opens and closes nothing."""
         box = self.focused
         return (
             isinstance(event, events.Key)
@@ -76,7 +76,7 @@ class KeyByKey(App[int]):
         )
 
     async def _settled(self, target: DOMNode) -> None:
-        """The key went up from `target`, what it closed or opened is on the screen, and the focus is where it goes."""
+        """Wait until the key has bubbled up from `target`, and screens and focus have changed as it wants."""
         await _passed(self)
         for pump in target.ancestors_with_self:
             await _passed(pump)
@@ -85,7 +85,7 @@ class KeyByKey(App[int]):
 
 
 async def _passed(pump: MessagePump) -> None:
-    """All that waited there is done; at once where it takes no messages any more."""
+    """Wait until all that was queued there is done; not at all if it takes no more messages."""
     passed = asyncio.Event()
     if pump.call_later(passed.set):
         try:
@@ -95,9 +95,9 @@ async def _passed(pump: MessagePump) -> None:
 
 
 class Panel(ModalScreen[ScreenResultType]):
-    """A screen over the others that gives one answer; another one, as of two clicks, would take the screen below.
+    """A screen over the others that returns one answer; a second one, as from two clicks, would close the one below.
 
-    One that `shows` something and asks nothing is closed by a click beside it, too.
+    A panel that only `shows` something is also closed by a click beside it.
     """
 
     shows: ClassVar[bool] = False
@@ -107,7 +107,7 @@ class Panel(ModalScreen[ScreenResultType]):
             self.dismiss()
 
     def read(self, what: Callable[[], Found], then: Callable[[Found], object]) -> None:
-        """Read what may take its time in a worker, then show it."""
+        """Read in a worker what may take a while, then show it."""
         self.run_worker(lambda: self.app.call_from_thread(then, what()), thread=True, exit_on_error=False)
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:

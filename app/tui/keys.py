@@ -3,7 +3,7 @@
 The bindings, the line of keys at the bottom, the help, the command palette, the panel after the leader key and the
 check of `screen.keys` in the settings all come from it. A single letter works wherever no text is being typed, and
 after the leader key everywhere; one with Alt works everywhere. With Alt only letters other than b and f: most terminals
-send Alt as Escape, which Textual takes together only with a letter, and Alt+b and Alt+f are a step of a word.
+send Alt as Escape, which Textual combines only with a letter, and Alt+b and Alt+f move by a word.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Action(Struct, frozen=True):
     description: str
     """one sentence for the help and the command palette"""
     rank: int = 0
-    """its turn for a place in the line of keys, 1 for the first; 0: it is not there"""
+    """its priority for a place in the line of keys, 1 for the first; 0: never there"""
     scope: str = "search"
     """search: the whole search screen; list: the result list; preview: the preview pane; filter: the filters"""
 
@@ -113,7 +113,7 @@ BY_ID = {action.id: action for action in ACTIONS}
 PLACES = {"search": "everywhere", "list": "results", "preview": "preview", "filter": "filters"}
 """the scopes, as the documentation calls them"""
 TYPED = frozenset({"space", "comma", "colon", "slash", "question_mark", "less_than_sign", "greater_than_sign"})
-"""keys with a name of their own that type a character, of those in the table"""
+"""keys of the table that have a name of their own but type a character"""
 
 
 def typed_action(action: str) -> str:
@@ -127,7 +127,7 @@ def actions_of(scope: str) -> tuple[Action, ...]:
 
 
 def bindings_of(scope: str) -> list[BindingType]:
-    """The keys of a part of the screen, which its `action_go` is given the actions of."""
+    """The bindings of a part of the screen, which pass their actions to its `action_go`."""
     from textual.binding import Binding
 
     return [Binding(one.keys, f"go('{one.id}')", one.description, show=False, id=one.id) for one in actions_of(scope)]
@@ -139,14 +139,14 @@ def keys_of(action: Action, keymap: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def actions_there(scope: str, keymap: Mapping[str, str], *, typing: bool) -> list[tuple[Action, list[str]]]:
-    """What works in a part of the screen, its own actions first, each with its keys, no letters where one types."""
+    """What works in a part of the screen, its own actions first, with their keys; no letters where text is typed."""
     actions = (*(actions_of(scope) if scope != "search" else ()), *actions_of("search"))
     keys = ([key for key in keys_of(action, keymap) if not (typing and is_letter(key))] for action in actions)
     return [(action, some) for action, some in zip(actions, keys, strict=True) if some]
 
 
 def is_letter(key: str) -> bool:
-    """Whether a key types something: it is an action's only where no text is being typed, and after the leader key."""
+    """Whether a key types something: then it acts only where no text is typed, and after the leader key."""
     return len(key) == 1 or key in TYPED
 
 
@@ -168,7 +168,7 @@ def after_leader(keymap: Mapping[str, str]) -> dict[str, Action]:
 def problems_of(keymap: Mapping[str, str]) -> tuple[str, ...]:
     """One line for each action or key that does not exist, and each key that two actions of one place would share.
 
-    An action of the whole screen and one of a part of it may share a key as they are shipped: the part goes first.
+    As shipped, an action of a part may share a key with one of the whole screen: the part goes first.
     """
     found = [_unknown(name) for name in keymap if name not in BY_ID]
     chosen = ((name, key) for name in usable(keymap) for key in keys_of(BY_ID[name], keymap))
@@ -187,7 +187,7 @@ def problems_of(keymap: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def usable(keymap: Mapping[str, str]) -> dict[str, str]:
-    """The part of the user's choice that names actions that exist and keys at all."""
+    """The part of the user's choice that names existing actions and at least one key."""
     return {name: keys for name, keys in keymap.items() if name in BY_ID and keys.strip(" ,")}
 
 

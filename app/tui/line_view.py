@@ -1,8 +1,8 @@
 """A scrolling list of lines that repaints only the lines that changed and never lays the screen out anew.
 
-Textual lays the whole screen out when the size of what scrolls changes, and paints a whole widget when anything in it
-does. Here the place of the scroll bar is always kept, so that a longer text moves nothing; and of a page of results
-that follows another, a few lines differ, so that a terminal far away gets little to draw.
+Textual lays the whole screen out when the scrollable size changes, and repaints a whole widget when anything in it
+changes. Here room for the scroll bar is always reserved, so a longer text moves nothing; and as one page of results
+differs from the next in few lines, a remote terminal gets little to draw.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from textual.strip import Strip
 
 
 class LineView(ScrollView):
-    """A base of widgets that make their lines one by one (`make_line`)."""
+    """Base class of widgets that make their lines one by one (`make_line`)."""
 
     DEFAULT_CSS = "LineView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }"
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
@@ -45,7 +45,7 @@ class LineView(ScrollView):
         return max(0, self.scrollable_content_region.width)
 
     def set_length(self, n_lines: int) -> None:
-        """So many lines can be scrolled through."""
+        """Set how many lines can be scrolled through."""
         height = max(n_lines, self.size.height)
         if self.virtual_size != (self.text_width, height):
             self.virtual_size = Size(self.text_width, height)
@@ -53,7 +53,7 @@ class LineView(ScrollView):
             bar.window_size, bar.window_virtual_size = self.size.height, height
 
     def repaint(self) -> None:
-        """Paint the lines in view that are others than before."""
+        """Paint the lines in view that have changed."""
         top, changed = int(self.scroll_offset.y), []
         for y in range(self.size.height):
             line = self.make_line(top + y)
@@ -64,7 +64,7 @@ class LineView(ScrollView):
             super().refresh(*(Region(0, y, self.size.width, 1) for y in changed))
 
     def refresh(self, *regions: Region, **what: bool) -> Self:
-        """As every widget's: lines are made anew where something else than `repaint` asks for it."""
+        """As in every widget, but lines are made anew when anything other than `repaint` asks for it."""
         if regions:
             for y in {y for region in regions for y in region.line_range}:
                 self._painted.pop(y, None)
@@ -81,7 +81,7 @@ class LineView(ScrollView):
         self._base = None
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines as they are: none has a border, a padding or an opacity, which Textual would look for in each."""
+        """The lines as they are, without Textual's checks of each for borders, padding and opacity: there are none."""
         top, width, text_width = int(self.scroll_offset.y), self.region.width, self.text_width
         filters, background = self.get_line_filters(), self.background_colors[1]
         lines = []

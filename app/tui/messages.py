@@ -57,7 +57,7 @@ class Answered(Notice):
     sequence: int
     page: ResultPage
     rows: SnippetsMade
-    """what could be made of the first rows in the same breath, so that most pages are painted once"""
+    """what could be made at once for the first rows, so that most pages are painted only once"""
 
 
 class PreviewMade(Notice):
@@ -67,17 +67,17 @@ class PreviewMade(Notice):
     preview: Preview
     rows: Rows
     sent: str = ""
-    """what the terminal must be given before the rows are painted: pictures"""
+    """pictures: what the terminal must be sent before the rows are painted"""
 
 
 class PagesInView(Notice):
-    """Other pages of a document came into view, counted from 0; those that are not drawn yet are wanted."""
+    """Other pages of a document, counted from 0, came into view; those not drawn yet are wanted."""
 
     missing: tuple[int, ...]
 
 
 class PageDrawn(Notice):
-    """A page of a document, counted from 0, as the picture that was wanted for these rows."""
+    """The wanted picture of a page of a document, counted from 0."""
 
     hit: Hit
     page: int
@@ -99,7 +99,7 @@ class Learned(Notice):
 
 
 class IndexChanged(Notice):
-    """The index holds a commit that the shown page does not."""
+    """The index holds a newer commit than the page shown."""
 
     status: IndexStatus
 
@@ -111,7 +111,7 @@ class Progressed(Notice):
 
 
 class ConsentWanted(Notice):
-    """The group could be synced with by itself, if the user agrees: a question, then what it means."""
+    """Syncing with the group unasked needs the user's consent: a question, then what it means."""
 
     lines: tuple[str, ...]
 
@@ -133,7 +133,7 @@ class RowsShown(Notice):
 
 
 class HitSelected(Notice):
-    """The cursor of the list moved; the list knows what is selected by the time that this arrives."""
+    """The cursor of the list moved; ask the list what is selected when this arrives."""
 
 
 class HitChosen(Notice):
@@ -149,7 +149,7 @@ class PreviewScrolled(Notice):
 
 
 class FacetChosen(Notice):
-    """Narrow to a facet's value; "" takes the narrowing away."""
+    """Narrow to a facet's value; "" removes the narrowing."""
 
     facet: str
     """type, folder or time"""
@@ -157,7 +157,7 @@ class FacetChosen(Notice):
 
 
 class HandedOver(Notice):
-    """A program was started for a hit and runs beside the screen."""
+    """A program was started for a hit, and the screen goes on."""
 
     hit: Hit
     program: str
@@ -182,7 +182,7 @@ class LikeFound(Notice):
 
     query: str
     typed: str
-    """what stood in the search box when it was wanted"""
+    """the text in the search box when it was asked for"""
 
 
 class RecentRead(Notice):
@@ -196,7 +196,7 @@ class Copied(Notice):
 
     text: str
     by: str
-    """the program that took it; "" where the terminal was asked to, which gives no answer"""
+    """the program that took it; "" where the terminal was asked to, which does not confirm"""
 
 
 class FilesFiled(Notice):

@@ -31,7 +31,7 @@ def hand_over(
 ) -> Message:  # fmt: skip
     """Start the program for a hit, or say that it needs the terminal, or why it cannot be started.
 
-    Runs in a worker. `text_of` gives the text for a pager, also of a mail that no program opens; `here` fetches files.
+    Runs in a worker. `text_of` gives the text for a pager or a mail that no program opens; `here` fetches remote files.
     """
     text = partial(text_of, hit)
     try:
@@ -76,7 +76,7 @@ class Opening:
             self._begin(hit, how, page, Place())
 
     def choose(self, picking: Picking, marked: Sequence[Marked]) -> int:
-        """Take these for another program, in their order; gives the exit code.
+        """Choose these for another program, by page and mark order; returns the exit code.
 
         Each counts as opened on the page on which it was marked.
         """
@@ -95,7 +95,7 @@ class Opening:
         self._session.run(lambda: self._session.tell(give()))
 
     def take(self, message: Handled) -> None:
-        """Say what became of what was begun; a program that needs the terminal is begun now."""
+        """Say what became of a result; a program that needs the terminal is started now."""
         match message:
             case Copied():
                 self._copied(message)
@@ -125,7 +125,7 @@ class Opening:
         self._line.say(f"opened {title_of(message.hit)}{ended}")
 
     def _failed(self, error: str) -> None:
-        """Say why nothing was opened; the row may have to say that its file is gone."""
+        """Say why nothing was opened; redraw, as the row may have to say that its file is gone."""
         self._screen.notify(safe_line(error), title="Not opened", severity="error", markup=False)
         self._results.refresh()
 
@@ -154,7 +154,7 @@ class Opening:
         self._line.say(f"copied {what} ({how})")
 
     def _record(self, hit: Hit) -> None:
-        """One click, and one past query: for this session, and for those who keep them."""
+        """Record one click and one past query: in this session, and in the stored history if that is on."""
         page = self._pages.pop((hit.path, hit.part), None)
         if page is not None:
             self._session.opened(hit, on=page)
@@ -164,7 +164,7 @@ class Opening:
                 self._session.run(partial(self._setup.history.add, query))
 
     def _place_of(self, hit: Hit) -> Place:
-        """The match that is shown in the preview, else the one in the snippet."""
+        """The match shown in the preview, else the one in the snippet."""
         preview, results = self._preview, self._results
         if preview.loaded is not None and preview.loaded.doc_id == hit.doc_id and preview.display:
             line, page = preview.body.position

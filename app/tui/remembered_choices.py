@@ -44,7 +44,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_remembered(data_dir: Path) -> Remembered:
-    """What is kept; the defaults where nothing is, or nothing that can be used."""
+    """What is stored; the defaults if nothing usable is."""
     try:
         return msgspec.json.decode(content_of(data_dir / REMEMBERED), type=Remembered)
     except (OSError, msgspec.MsgspecError):
@@ -52,11 +52,11 @@ def read_remembered(data_dir: Path) -> Remembered:
 
 
 def keep_remembered(data_dir: Path, remembered: Remembered) -> None:
-    """Keep it, for its owner alone; nothing that was never changed makes a file, and no full disk an error."""
+    """Store it, readable by its owner only; defaults make no file, and a full disk is no error."""
     try:
         if remembered == Remembered():
             (data_dir / REMEMBERED).unlink(missing_ok=True)
         elif remembered != read_remembered(data_dir):
             replace_durably(data_dir / REMEMBERED, msgspec.json.encode(remembered))
     except OSError:
-        return  # a data folder that cannot be written: the next start is as the last one
+        return  # the data folder cannot be written: the next start is like this one

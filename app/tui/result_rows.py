@@ -1,6 +1,6 @@
 """How one result reads: a line that says what it is and where, a passage of it, and a blank line that ends it.
 
-A match has its colour in the passage alone. The sign in front says the kind of document; each font has it, in a cell.
+Matches are coloured only in the passage. The sign in front shows the kind of document; every font has it, in one cell.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from console.wording import also_as, columns, day, fit, fit_path, in_thread, min
 HEIGHT = 3
 """lines of one result"""
 LEAST_TITLE = 24
-"""cells that a title keeps before where the document lies is told beside it"""
+"""least cells of a title if the document's place is shown beside it"""
 LEAST_PLACE = 12
-"""cells that a place has at least"""
+"""least cells of a place"""
 TYPED_FROM = 72
-"""cells of a row from which on the type is named, too"""
+"""least cells of a row that also names the type"""
 NO_TEXT = "no text inside"
 TOLD = frozenset(
     {"artist", "album", "genre", "year", "duration", "camera", "place", "taken", "subject", "pixels", "url"}
@@ -66,7 +66,7 @@ class RowStyles(Struct, frozen=True):
 
 
 def author_of(hit: Hit) -> str:
-    """Who wrote it, as "Ann Lee" of "Ann Lee <ann@example.org>"; "" where nobody is named."""
+    """The author's name: "Ann Lee" for "Ann Lee <ann@example.org>"; "" where nobody is named."""
     name, _, address = safe_line(hit.author).partition("<")
     return name.strip(" \"'") or address.rstrip("> ")
 
@@ -109,9 +109,9 @@ def row_lines(
 
 
 def place_of(hit: Hit, heading: str, room: int) -> str:
-    """Who wrote it, where it lies, and the heading over the passage, as far as there is room; "" for too little.
+    """Who wrote it, where it lies, and the heading over the passage, as far as there is room; "" if there is none.
 
-    The name of the file is left out where it is the title; of a mail the sender says most, of others the folder.
+    The file name is left out if it is the title. If little fits, a mail shows its sender, others their folder.
     """
     if room < LEAST_PLACE:
         return ""
@@ -125,7 +125,7 @@ def place_of(hit: Hit, heading: str, room: int) -> str:
 
 
 def mailbox_of(hit: Hit) -> str:
-    """The path, or of a mail the Maildir that it lies in: the name of its file says nothing."""
+    """The path; for a mail in a Maildir that folder, as the name of its file says nothing."""
     folder = os.path.dirname(hit.path)
     in_maildir = hit.type == "mail" and not hit.part and os.path.basename(folder) in ("cur", "new")
     return os.path.dirname(folder) if in_maildir else hit.path
@@ -134,7 +134,7 @@ def mailbox_of(hit: Hit) -> str:
 def _second_line(
     hit: Hit, snippet: Snippet | None, marks: str, *, bar: tuple[str, Style], width: int, styles: RowStyles
 ) -> Strip:
-    """The passage, or of a document that has no text what is known of it; at the right what is special about it."""
+    """The passage (without text: known properties), and at the right what is special about the result."""
     marks = fit(marks, max(0, width // 2))
     room = max(0, width - 5 - (columns(marks) + 2 if marks else 0))
     if snippet is None or snippet.text.strip() or hit.type == "mail":
@@ -147,7 +147,7 @@ def _second_line(
 
 
 def _passage(snippet: Snippet | None, room: int, styles: RowStyles) -> list[tuple[str, Style]]:
-    """A snippet in as much room, its matches in their colour."""
+    """A snippet cut to `room` cells, its matches coloured."""
     text = Text(safe_line(snippet.text) if snippet else "", style=styles.snippet)
     for start, end in snippet.spans if snippet else ():
         text.stylize(styles.match, start, end)
@@ -156,7 +156,7 @@ def _passage(snippet: Snippet | None, room: int, styles: RowStyles) -> list[tupl
 
 
 def _pieces(text: Text) -> Iterator[tuple[str, Style]]:
-    """The parts of a text that was already cut to its room, without a console's own wrapping."""
+    """The styled parts of a text that is already cut to its room, without the wrapping of a console."""
     base = text.style if isinstance(text.style, Style) else Style.null()
     cuts = sorted({0, len(text.plain), *(edge for span in text.spans for edge in (span.start, span.end))})
     for start, end in pairwise(cuts):

@@ -24,11 +24,11 @@ from app.tui.messages import HitChosen, HitSelected, RowsShown, SnippetsMade
 from app.tui.result_rows import HEIGHT, KINDS, RowStyles, row_lines
 
 Marked = tuple[ResultPage, Hit]
-"""a hit, and the page on which it was marked: what is opened is learned from that one"""
+"""a hit, and the page on which it was marked: opening it counts on that page"""
 
 
 class Marks:
-    """A set of results that knows its order."""
+    """An ordered set of results."""
 
     def __init__(self) -> None:
         self._marked: dict[tuple[str, str], Marked] = {}
@@ -43,12 +43,12 @@ class Marks:
         return (hit.path, hit.part) in self._marked
 
     def turn(self, page: ResultPage, hit: Hit) -> None:
-        """Mark a result, or take its mark away."""
+        """Mark a result, or remove its mark."""
         if self._marked.pop((hit.path, hit.part), None) is None:
             self._marked[hit.path, hit.part] = (page, hit)
 
     def clear(self, *, but: Collection[str] = ()) -> None:
-        """Take the marks away, but for those of these paths."""
+        """Remove the marks, except those on these paths."""
         self._marked = {key: marked for key, marked in self._marked.items() if key[0] in but}
 
 
@@ -56,7 +56,7 @@ BLANK = 1
 """lines that end a result; the last one in view may do without"""
 KEPT_SNIPPETS = 500
 PARTS = ("bar", "snippet", "match", "dim", "mark", "warning")
-"""of a row, which have a style each"""
+"""parts of a row with a style of their own"""
 
 SnippetKey = tuple[int, tuple[str, ...], str]
 
@@ -80,7 +80,7 @@ class ResultsList(LineView, can_focus=True):
     """row of the selected result; 0 for the first"""
 
     def __init__(self, *, now: float | None = None, id: str | None = None) -> None:
-        """`now` is the moment that dates are told from, for screenshots; None for the real one."""
+        """`now` is the moment that dates are relative to, for screenshots; None for the real one."""
         super().__init__(id=id)
         self.page: ResultPage | None = None
         self._now = now
@@ -94,16 +94,16 @@ class ResultsList(LineView, can_focus=True):
         self._row_styles: dict[tuple[bool, bool], RowStyles] = {}
         """by whether the row is chosen and the list has the focus"""
         self.sized = False
-        """sizes are shown in the rows"""
+        """whether sizes are shown in the rows"""
         self.row_height = HEIGHT
         """lines of one result; 1 for its title alone"""
         self.moved = False
-        """the user put the cursor where it is"""
+        """whether the user put the cursor where it is"""
         self.marks = Marks()
 
     @property
     def is_read(self) -> bool:
-        """The user has moved the cursor or scrolled on this page."""
+        """Whether the user has moved the cursor or scrolled on this page."""
         return self.moved or self.scroll_offset.y > 0
 
     @property
@@ -114,7 +114,7 @@ class ResultsList(LineView, can_focus=True):
     def show_page(self, page: ResultPage | None, *, keep: Hit | None = None, rows: SnippetsMade | None = None) -> None:
         """Show another page from its start, or with the cursor on the document of `keep` where it is still there.
 
-        `rows` is what is known of its rows already. Whoever shows a page knows that another hit is selected then.
+        `rows` is what is already known of its rows. No HitSelected is sent: the caller knows of the new selection.
         """
         self.moved = keep is not None
         self.page = page
@@ -223,7 +223,7 @@ class ResultsList(LineView, can_focus=True):
 
     @property
     def is_dense(self) -> bool:
-        """Each result takes one line."""
+        """Whether each result takes one line."""
         return self.row_height == 1
 
     def show_rows(self, *, dense: bool) -> None:
@@ -233,7 +233,7 @@ class ResultsList(LineView, can_focus=True):
         self.repaint()
 
     def turn_sizes(self) -> None:
-        """Show the size of each file in its row, or no longer."""
+        """Show or hide the size of each file in its row."""
         self.sized = not self.sized
         self.draw_anew()
 
@@ -294,7 +294,7 @@ class ResultsList(LineView, can_focus=True):
             own = self.get_component_rich_style(f"results--{name}")
             return base + own + Style.from_color(None, base.bgcolor)
 
-        few = self.get_component_rich_style("results--chosen").without_color  # what tells it where colours are few
+        few = self.get_component_rich_style("results--chosen").without_color  # shows it where colours are few
         return RowStyles(
             base=base,
             title=part("title") + (few if chosen else Style.null()),

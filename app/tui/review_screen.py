@@ -49,7 +49,7 @@ class NextDocument(Notice):
 
 
 class ReviewScreen(Screen[None]):
-    """Leaves nothing to be kept when it closes: each answer was on the disk before the next document came."""
+    """Has nothing to save when it closes: each answer is on the disk before the next document comes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer('yes')", "Matters"),
@@ -75,7 +75,7 @@ class ReviewScreen(Screen[None]):
         self._review: Review | None = None
         """made and used in the worker alone"""
         self.shown: Proposal | None = None
-        """what an answer is for; None while the next one is made"""
+        """the document that an answer is for; None while the next one is made"""
         self.pane = PreviewPane(id="preview")
         self.pane.body.can_focus = False
 
@@ -94,7 +94,7 @@ class ReviewScreen(Screen[None]):
         self._session.work(partial(self._do, job))
 
     def _do(self, job: Callable[[Search], object], search: Search) -> None:
-        """Runs in a worker, as all that follows."""
+        """Runs in a worker, as does all that it calls."""
         try:
             job(search)
             self.post_message(self._next())

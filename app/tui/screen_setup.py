@@ -1,4 +1,4 @@
-"""What the screen is given at its start: settings, past queries, what the last one left. No part knows Textual."""
+"""What the screen is given at its start: settings, past queries, choices remembered. No part knows Textual."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class StoredHistory:
 
 
 class Setup(Struct, frozen=True):
-    """The parts that the screen talks to; those that take their time are called in workers alone."""
+    """The parts that the screen talks to; slow ones are called only in workers."""
 
     settings: Settings
     data_dir: Path
@@ -66,11 +66,11 @@ class Setup(Struct, frozen=True):
     terminal: TerminalCapabilities = field(default_factory=TerminalCapabilities)
     """what is known of the terminal"""
     picking: Picking | None = None
-    """the screen chooses paths for another program; None where it opens them itself"""
+    """set where the screen chooses paths for another program; None where it opens them itself"""
     review: str | int = ""
-    """a query that is read to the end from the start, or the number of such a review; the program ends with it"""
+    """a query to review from the start, or the number of a review; the program ends with it"""
     now: float | None = None
-    """the moment that dates are told from; None for the real one"""
+    """the moment that dates are relative to; None for the real one"""
 
 
 CHOSEN, NOTHING, LEFT = 0, 1, 130
@@ -78,7 +78,7 @@ CHOSEN, NOTHING, LEFT = 0, 1, 130
 
 
 class Picking(Struct):
-    """A screen that chooses and opens nothing."""
+    """A screen that only chooses results, and opens none."""
 
     multi: bool = False
     query: str = ""

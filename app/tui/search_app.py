@@ -53,7 +53,7 @@ FAILED = 2
 FEW_COLOURS = ("standard", "windows")
 """Rich's names of terminals with sixteen"""
 NO_COLOR_THEME = "ansi-dark"
-"""with NO_COLOR nothing but the terminal's own two colours is used, and this theme asks for no others"""
+"""with NO_COLOR only the terminal's own two colours are used; this theme asks for no others"""
 
 
 class FoltrApp(KeyByKey):
@@ -104,11 +104,11 @@ class FoltrApp(KeyByKey):
         self.push_screen(self.search_screen)
 
     def get_driver_class(self) -> type[Driver]:
-        """Textual's own, which does not wait for a terminal that is gone."""
+        """Textual's own driver, changed so that it does not wait for a terminal that is gone."""
         return outliving(super().get_driver_class())
 
     def _terminal_is_gone(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Runs in a thread of its own, maybe after the end."""
+        """Runs in a thread of its own, perhaps after the program has ended."""
         with contextlib.suppress(RuntimeError):  # the loop is closed already
             loop.call_soon_threadsafe(self.exit, GONE)
 
@@ -123,7 +123,7 @@ class FoltrApp(KeyByKey):
             await self.action_quit()
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy by the way that works here; a worker waits for it, and `Copied` says which one it was."""
+        """Copy in a worker by whatever way works here; `Copied` says which one it was."""
         self._clipboard = text
         self.run_worker(
             lambda: self.call_from_thread(self._has_copied, text, copy(text)), thread=True, exit_on_error=False
@@ -156,7 +156,7 @@ class FoltrApp(KeyByKey):
         return "+".join(map(_as_written, shown.split("+")))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Of Textual's own commands the one that is of use here; and the actions that the search screen offers."""
+        """The one useful command of Textual's own, and the actions that the search screen offers."""
         yield SystemCommand("Theme", "Choose the colours.", self.action_change_theme)
         if screen is self.search_screen:
             for action in actions_of("search"):
@@ -264,12 +264,12 @@ def start(
 def show(app: FoltrApp) -> int:
     """Run the application; a crash is one line, or with FOLTR_DEBUG the whole traceback."""
     try:
-        with on_the_terminal():  # errors may go to a file, and Textual draws there
+        with on_the_terminal():  # Textual draws on stderr, which may be a file
             code = app.run()
     finally:
         app.search_screen.session.close()
         app.setup.indexing.stop()
-    if app.crash is None or code == GONE:  # keys cannot be read from a terminal that is gone, which is no crash
+    if app.crash is None or code == GONE:  # that keys cannot be read from a lost terminal is no crash
         return code or 0
     if os.environ.get("FOLTR_DEBUG"):
         print(app.crash_report.getvalue(), file=sys.stderr)

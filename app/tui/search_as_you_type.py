@@ -1,6 +1,6 @@
 """Which question the screen asks, and when: while typing, after a pause, and again when order, filters or index change.
 
-During typing the last word may go on; after a rest it is whole. A page that is read never changes without a key press.
+While typing, the last word is a prefix; after a pause it is whole. A page being read never changes without a key press.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from app.tui.session import Session, same_question
 from console.wording import short_path
 
 IDLE_SECONDS = 0.7
-"""rest, with its page in view, after which the last word is taken as finished"""
+"""pause, with its page in view, after which the last word is taken as finished"""
 
 
 class Questions:
-    """Makes questions of what the search box, the order and the filters say, and judges whether answers are wanted."""
+    """Makes questions from the search box, the order and the filters, and decides which answers are wanted."""
 
     def __init__(
         self, setup: Setup, session: Session, box: QueryInput, results: ResultsList, side: SidePane, line: StatusLine,
@@ -44,15 +44,15 @@ class Questions:
         self._typing: Timer | None = None
         self._last_key = 0.0
         self._unbidden = 0
-        """the newest question that no key press asked"""
+        """the newest question that was not asked by a key press"""
         self._offered = False
         """whether the status line says that there are newer results"""
         self._late: Answered | None = None
         """what other machines brought while the page of this one was being read"""
         self._as_typed = ""
-        """the text whose correction the user does not want"""
+        """the text for which the user declined a correction"""
         self._turned_to = ("", "")
-        """the query that a key made of the selected result, and the one before it"""
+        """the query that a key made from the selected result, and the query before it"""
 
     @property
     def narrowing(self) -> str:
@@ -62,16 +62,16 @@ class Questions:
 
     @property
     def is_reading(self) -> bool:
-        """The user is past typing: moved the cursor, scrolled the list or the preview, or went to another part."""
+        """Whether the user is past typing: moved the cursor, scrolled list or preview, or went to another part."""
         return self._results.is_read or self._side.preview.body.moved or not self._box.has_focus
 
     def stop_waiting(self) -> None:
-        """Nothing is asked when the hand rests."""
+        """Cancel the question that a pause in typing would ask."""
         if self._typing is not None:
             self._typing.stop()
 
     def while_typing(self) -> None:
-        """The first key after a pause asks at once; those that follow quickly wait until the hand rests."""
+        """The first key after a pause asks at once; those that follow quickly wait for the next pause."""
         pause, now = self._settings.debounce_ms / 1000, time.monotonic()
         rested, self._last_key = now - self._last_key >= pause, now
         if rested:
@@ -80,7 +80,7 @@ class Questions:
             self._typing = self._box.set_timer(pause, partial(self.ask, as_you_type=True))
 
     def _ask_when_idle(self) -> None:
-        """The last word is finished now; but a page that is being read stays as it is."""
+        """Ask with the last word as finished, unless the page is being read."""
         page, text = self._session.page, self._box.value.strip()
         if not self._box.browsing_history and text:
             self._box.recall.rested_on(text)
@@ -102,7 +102,7 @@ class Questions:
             self._unbidden = sequence if unbidden else self._unbidden
 
     def again(self, *, unbidden: bool = False) -> None:
-        """Ask the same anew, because the order, the filters or the index are others."""
+        """Ask the same again, because the order, the filters or the index have changed."""
         page = self._session.page
         self.ask(as_you_type=page.request.as_you_type if page else True, unbidden=unbidden)
 
@@ -144,12 +144,12 @@ class Questions:
         if hit is None:
             self.turn_to("", otherwise="no result is selected")
         else:
-            from app.likeness import query_like  # loads what searches, which the first frame goes without
+            from app.likeness import query_like  # loads the search, which the first frame does without
 
             self._session.work(lambda engine: self._session.tell(LikeFound(query_like(engine, hit), typed)))
 
     def turn_to(self, query: str, *, otherwise: str) -> None:
-        """Ask what was made of the selected result; where that is asked already, go back to the query before."""
+        """Ask the query made from the selected result; if it is asked already, go back to the query before."""
         made, before = self._turned_to
         is_there = made != "" and self._box.value == made
         if is_there and query in ("", made):
@@ -161,12 +161,12 @@ class Questions:
             self._line.say(otherwise)
 
     def offer_newer(self) -> None:
-        """There is another page for this question, and the one that is being read stays until a key asks for it."""
+        """Say that there are newer results; the page being read stays until a key asks for them."""
         self._line.say(f"newer results: {self._key_of('refresh')}")
         self._offered = True
 
     def is_wanted(self, answer: Answered) -> bool:
-        """Whether an answer is to be shown now; one that would disturb reading is offered."""
+        """Whether an answer is to be shown now; one that would disturb reading is only offered."""
         page, old = answer.page, self._session.page
         if answer.sequence != self._session.sequence or is_unfinished(old, page):
             return False
@@ -179,7 +179,7 @@ class Questions:
         return True
 
     def shown(self, page: ResultPage) -> None:
-        """The newest page is on the screen: nothing newer is offered, and the hand may rest from now on."""
+        """Note that the newest page is shown: withdraw the offer of newer results, and start waiting for a pause."""
         self._late = None
         if self._offered:
             self._line.say("")
@@ -192,8 +192,8 @@ class Questions:
 def is_unfinished(old: ResultPage | None, page: ResultPage) -> bool:
     """Whether the last word of `old` was surely not finished.
 
-    As a whole word it is then in far fewer documents, or so few hold all the words that others had to be added. The
-    results for its beginning, which are on the screen, are worth more than those of `page`.
+    That is so if, as a whole word, it is in far fewer documents, or so few hold all the words that others were added.
+    The results for the prefix, which are on the screen, are then worth more than those of `page`.
     """
     if old is None or page.request.as_you_type or not old.request.as_you_type:
         return False

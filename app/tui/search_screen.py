@@ -1,6 +1,6 @@
-"""The search screen: hands what the user does to the session, and shows what comes back.
+"""The search screen: passes what the user does to the session, and shows what comes back.
 
-Handlers alone change what is shown; nothing here waits, and no rule about ranking or learning lives here. A cursor
+Only handlers change what is shown; nothing here waits, and no rule about ranking or learning lives here. A cursor
 that the user has not moved stays on the first row.
 """
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 3.0
 """time between two looks at the index for commits of other processes"""
 OF_ROWS = frozenset({"open", "mark", "mark-back", "next", "previous"})
-"""actions that mean a row of the page"""
+"""actions that refer to a row of the page"""
 FRAMED = 30
 """lines from which on each pane has a whole frame"""
 TALL = 36
@@ -104,14 +104,14 @@ class SearchScreen(Screen[None]):
         self._recent: ResultPage | None = None
         """what was opened and changed lately"""
         self._day = date.today()
-        """on which what is shown was asked for"""
+        """the day on which what is shown was asked for"""
         self._leaving = False
-        """Escape was pressed where there was nothing to go back from"""
+        """whether Escape was pressed with nothing left to go back from"""
         self._held: list[Callable[[], object]] = []
-        """what keys of a picker mean that came before its rows"""
+        """the effects of a picker's keys that came before its rows"""
 
     def _make_deeds(self) -> dict[str, Callable[[], object]]:
-        """What each action of the table does, but for those of a part that has the focus."""
+        """What each action of the table does, except those of a focused part."""
         side, results, questions = self.side, self.results, self.questions
         filing, opening = self.filing, self.opening
         return {
@@ -163,12 +163,12 @@ class SearchScreen(Screen[None]):
         }
 
     def action_do(self, action: str) -> None:
-        """Do what the table calls so, unless it does nothing here."""
+        """Do the action of this id, unless it is switched off here."""
         if action not in self.without and not self._is_held(partial(self.action_do, action), action):
             self._deeds[action]()
 
     def _is_held(self, deed: Callable[[], object], action: str) -> bool:
-        """A picker's key that means a row is kept until the rows for what is typed are there."""
+        """Whether a picker's key that refers to a row was kept until the rows for what is typed are there."""
         page, text = self.session.page, self.box.value
         is_there = not text.strip() or (page is not None and page.request.text.split() == text.split())
         if self.setup.picking is None or is_there or action not in OF_ROWS:
@@ -177,7 +177,7 @@ class SearchScreen(Screen[None]):
         return True
 
     def _move(self, rows: int) -> None:
-        """Go so many results on, from the box."""
+        """Move so many results on, from the search box."""
         if not self._is_held(partial(self._move, rows), "next"):
             self.results.move(rows)
 
@@ -231,7 +231,7 @@ class SearchScreen(Screen[None]):
         self.syncing.begin()
 
     def to_remember(self) -> Remembered:
-        """Panes, rows and filters as they are; a folder that was named at the start is not one of them."""
+        """Panes, rows and filters as they are, without a folder that was named at the start."""
         setting = self.settings.screen.preview
         shown = self.side.wanted["wide"]
         filters = {facet: value for facet, value in self.questions.filters.items() if value}
@@ -257,7 +257,7 @@ class SearchScreen(Screen[None]):
         self.line.say("theme, panes, order and filters are those of the settings")
 
     def start_indexing(self, folders: Sequence[str], *, retry_failures: bool = False) -> None:
-        """Index in the background, in a worker, for starting takes a moment as well."""
+        """Index in the background, started in a worker, as starting takes a moment as well."""
 
         def report(line: ProgressLine) -> None:
             self.session.tell(messages.Progressed(line))
@@ -265,7 +265,7 @@ class SearchScreen(Screen[None]):
         self.session.run(partial(self.setup.indexing.start, folders, report, retry_failures=retry_failures))
 
     def _ask_for_folders(self) -> None:
-        from app.tui.panels.first_start import FirstStart  # as all screens that are seldom seen
+        from app.tui.panels.first_start import FirstStart  # loaded late, like all screens that are seldom seen
 
         indexing = self.setup.indexing
         self.app.push_screen(
@@ -312,7 +312,7 @@ class SearchScreen(Screen[None]):
         return self.app.get_key_display(Binding(key, ""))
 
     def _keys_in_the_box(self) -> dict[str, str]:
-        """The screen's actions by key, of those that type nothing; the box itself makes sense of Enter."""
+        """The screen's actions by key, for keys that type nothing; the box itself handles Enter."""
         return {
             key: typed_action(action.id)
             for action in actions_of("search")
@@ -357,13 +357,13 @@ class SearchScreen(Screen[None]):
     def _show_page(
         self, page: ResultPage | None, *, keep: Hit | None = None, rows: messages.SnippetsMade | None = None
     ) -> None:
-        """Show a page, and what stands over its preview in the same frame."""
+        """Show a page, and the heading over its preview in the same frame."""
         self.results.show_page(page, keep=keep, rows=rows)
         self._selected()
 
     @on(messages.LikeFound)
     def _like_found(self, message: messages.LikeFound) -> None:
-        if self.box.value == message.typed:  # who goes on typing wants something else
+        if self.box.value == message.typed:  # else the user went on typing and wants something else
             self.questions.turn_to(message.query, otherwise="no other document holds one of its words")
 
     @on(messages.RecentRead)
@@ -427,7 +427,7 @@ class SearchScreen(Screen[None]):
 
     @on(messages.HitSelected)
     def _selected(self) -> None:
-        """Another page may have come while this was on its way."""
+        """Follow the selection as it is now: another page may have come meanwhile."""
         self.found.border_title = title_of_page(self.results.page, self.results.cursor)
         self.side.expect(self.results.selected)
 
@@ -451,7 +451,7 @@ class SearchScreen(Screen[None]):
             self.show_welcome()
 
     def _look_again(self) -> None:
-        """For a newer commit, and whether the day is another: rows and facets say what is of today."""
+        """Look for a newer commit and a new day: rows and facets say what is from today."""
         self.session.look_again()
         if self._day != (today := date.today()):
             self._day = today
@@ -607,7 +607,7 @@ class SearchScreen(Screen[None]):
 
 
 def title_of_page(page: ResultPage | None, cursor: int) -> Content:
-    """Which of how many results is selected, and an order that is not the usual one."""
+    """Which of how many results is selected, and the order if it is not the usual one."""
     if page is None or not page.hits:
         return Content("")
     if not page.request.text.strip():
@@ -619,6 +619,6 @@ def title_of_page(page: ResultPage | None, cursor: int) -> Content:
 
 
 def settle_memory() -> None:
-    """Garbage is never looked for among what was made so far: modules, styles and widgets that stay to the end."""
+    """Exempt all that exists from garbage collection: modules, styles and widgets that stay to the end."""
     gc.freeze()
     gc.enable()

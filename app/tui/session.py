@@ -1,6 +1,6 @@
 """The conversation with the engine: which question is the newest, which page is shown, what was opened on it.
 
-Every call to the engine happens in a lane, a worker thread with a short queue that can forget the jobs that were
+Every call to the engine happens in a lane, a worker thread with a short queue that can drop jobs which were
 overtaken before they began, so that no key press ever waits for an answer; every answer comes back as a message. Three
 promises: an overtaken answer is never posted, opening a hit records exactly one click, and a page on which something
 was opened is left exactly once.
@@ -92,7 +92,7 @@ if TYPE_CHECKING:
     from app.tui.preview.preview_rows import PagePictures
 
 CLOSING_SECONDS = 3.0
-"""how long leaving the program waits for the last lesson to be kept"""
+"""how long leaving the program waits until the last lesson is stored"""
 SNIPPET_SECONDS = 0.02
 """how long a page may wait for its first snippets; those of long texts follow it"""
 
@@ -130,19 +130,19 @@ class Session:
     def ask(self, request: SearchRequest, *, n_rows: int = 0, width: int = 160) -> int:
         """Ask a question; it replaces the one that waits, and the answer to any earlier one is dropped.
 
-        The first `n_rows` rows are wanted with snippets of `width` characters as far as that takes no time. Other
-        machines are waited for by nobody: a page with what they have follows that of this one.
+        The first `n_rows` rows get snippets of `width` characters as far as SNIPPET_SECONDS allow. Nobody waits for
+        other machines: a page with their results follows that of this one.
         """
         self.sequence += 1
         self._lanes["search"].replace(self._asking(partial(self._answer_here, self.sequence, request, n_rows, width)))
         return self.sequence
 
     def forget_question(self) -> None:
-        """No answer is wanted any more, as when the search box was cleared."""
+        """Drop the answers still to come, as when the search box was cleared."""
         self.sequence += 1
 
     def shown(self, page: ResultPage | None) -> None:
-        """This page is on the screen now; one on which something was opened is left when the question is another."""
+        """Note that this page is shown now; leave the page on which something was opened if the question differs."""
         if self._opened is not None and (page is None or not same_question(page.request, self._opened.request)):
             self.leave()
         self.page = page
@@ -184,11 +184,11 @@ class Session:
 
     @property
     def shows_pages(self) -> bool:
-        """Pages can be read in their pictures; known once something was shown."""
+        """Whether pictures of pages are legible here; assumed until something was shown."""
         return self._pictures is None or self._pictures.is_legible
 
     def terminal_was_lent(self) -> None:
-        """Another program had the terminal, which holds no pictures any more."""
+        """Note that another program had the terminal, which no longer holds our pictures."""
         self._lanes["preview"].put(lambda: self._pictures.forget() if self._pictures is not None else None)
 
     def want_explanation(self, hit: Hit) -> None:
@@ -216,7 +216,7 @@ class Session:
         self._lanes["sync"].replace(job)
 
     def pending_outcomes(self) -> list[Outcome]:
-        """Of what was opened and not learned from yet; waits for the clicks on their way: for a worker."""
+        """Outcomes of what was opened but not learned from yet; waits for clicks on their way: for a worker."""
         arrived = threading.Event()
         self.run(arrived.set)
         arrived.wait(CLOSING_SECONDS)
@@ -231,7 +231,7 @@ class Session:
         return self._engine.failures() if self._engine is not None else []
 
     def follow(self, moves: Iterable[tuple[str, str]]) -> None:
-        """Let what was learned about files go where they were moved to; inside a job of `run`."""
+        """Let what was learned about files follow their moves; inside a job of `run`."""
         if self._engine is not None:
             self._engine.follow(moves)
 
@@ -240,7 +240,7 @@ class Session:
         return self._engine.preview(page, hit).text if self._engine is not None else ""
 
     def here(self, page: ResultPage, data_dir: Path, hit: Hit, how: How) -> tuple[Hit, How]:
-        """A hit to open, from another machine brought here; waits, for use inside a job of `run`."""
+        """The hit to open, fetched here if it is on another machine; waits, for use inside a job of `run`."""
         return self._engine.here(page, hit, how, data_dir) if self._engine is not None and hit.machine else (hit, how)
 
     def close(self) -> None:
@@ -251,7 +251,7 @@ class Session:
         self.sequence += 1
         self._overtaken.set()
         self._closed = True
-        for name in ("sync", "machines"):  # what was sent and not heard of will be asked for again
+        for name in ("sync", "machines"):  # what was sent without an answer will be asked for again
             self._lanes[name].close(finish=False, seconds=0)
         for name in ("search", "snippets", "preview"):
             self._lanes[name].close(finish=False, seconds=CLOSING_SECONDS / 3)
@@ -309,7 +309,7 @@ class Session:
             self.tell(messages.PageDrawn(hit, page, pages.width, picture.rows, pictures.take_unsent()))
 
     def _shown_pictures(self) -> Pictures:
-        """Made for the first preview, for tmux may have to be asked."""
+        """Made only for the first preview, as tmux may have to be asked."""
         if self._pictures is None:
             from app.tui.preview.picture_preview import Pictures, way_of
 
@@ -332,7 +332,7 @@ class Session:
         self.tell(messages.Failed(what, safe_line(f"{error}") or type(error).__name__))
 
     def tell(self, message: Message) -> None:
-        """Post to the screen from a worker; once the screen is closing nobody listens."""
+        """Post to the screen from a worker; dropped once the screen is closing."""
         if not self._closed:
             try:
                 self._post_to_screen(message)

@@ -1,8 +1,8 @@
 """The themes that `screen.theme` may name: night and day of our own, the terminal's colours, and those of Textual.
 
-Night is ink with one amber; day is paper, with ink and one red: no night turned inside out. What paper is made of
-stays paper, and does not become pink or olive, in the nearest of 256 colours. A terminal of sixteen would turn amber
-into its red, so that there the terminal's own colours are used.
+Night is ink with one amber; day is paper, with ink and one red, not an inverted night. The nearest of 256 colours keep
+paper looking like paper, neither pink nor olive. A terminal of sixteen colours would turn amber into its red, so there
+the terminal's own colours are used.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def theme_named(wanted: str, *, is_light: bool, few_colours: bool = False) -> st
 
 
 CONTRAST = 4.5
-"""WCAG's least of text"""
+"""least contrast of text by WCAG"""
 
 
 def readable(variables: Mapping[str, str], *, is_dark: bool) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """`foltr-search`, and `python -m app`: the resident process answers, or this process works alone.
 
-What is loaded before that is known is what every answer costs; so nothing is, but the line to the resident process.
+Whatever is loaded before that is decided delays every answer, so only the line to the resident process is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def main() -> int:
         from app.resident.resident_client import COMMANDS, answered
         from console.standard_streams import open_missing
 
-        if os.environ.get("HOME") == "":  # it stands for none, and not for the top of the system
+        if os.environ.get("HOME") == "":  # it means none, not the root of the file system
             del os.environ["HOME"]
         open_missing()
         if (code := answered(sys.argv[1:])) is not None:
@@ -25,7 +25,7 @@ def main() -> int:
         if is_brief:
             import gc
 
-            gc.disable()  # while it loads, all would be looked at again and again, and nothing freed
+            gc.disable()  # while loading, collection scans everything repeatedly and frees nothing
         from app import cli
 
         code = cli.main()
@@ -37,10 +37,10 @@ def main() -> int:
 
 
 def _leave(code: int) -> None:
-    """End at once: to take down all that was loaded costs a sixth of a query, and the system does it anyway.
+    """End at once: tearing down all that was loaded costs a sixth of a query, and the system does it anyway.
 
-    A thread of the screen that still loads the encoder would abort the process then. Where another thread is under
-    way, or something cannot be written, the ordinary end sees to it.
+    In the ordinary end a thread of the screen that still loads the encoder would abort the process. If another
+    non-daemon thread runs, or something cannot be written, the ordinary end takes care of it.
     """
     import threading
 

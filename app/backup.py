@@ -1,11 +1,11 @@
 """A backup of what this device cannot make anew: what was learned and its key, folders, settings, saved searches.
 
-It is one ZIP file, for its owner alone. The index is left out, for it comes from the user's files. Its first member,
-backup.json, says what else is in it, with a SHA-256 of each.
+It is one ZIP file, readable by its owner only. The index is left out, as it can be made again from the user's files.
+The first member, backup.json, lists the other members with a SHA-256 of each.
 
-A restore takes back what was learned, never what was spent: of the privacy ledger it keeps every entry of both sides,
-and a device that has a state stands with its groups as it stands now. So a restore makes nobody a member again who has
-left or was forgotten, and no budget anew. All of it is written beside its place before anything here is replaced.
+A restore brings back what was learned, never what was spent: it keeps all ledger entries of both sides, and a device
+that has a state keeps its present standing with its groups. So a restore makes nobody a member again who has left or
+was forgotten, and renews no budget. Everything is written beside its place before anything here is replaced.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ABOUT = "backup.json"
 STATE = "state.sqlite"
 KEY = "key"
 PACKED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
-"""as a backup packs; what is packed otherwise is left unread, for it may ask for any memory"""
+"""the ways in which a backup packs; anything else is left unread, as it may need any amount of memory"""
 _GROUP_TABLES = ("membership", "uploads", "group_ranker", "roster", "round_lists", "receipts")
 SEAT = "federation seat"
 _GROUP_VALUES = (
@@ -50,11 +50,11 @@ _LEDGER = "time, group_id, lineage, round, n_params, mechanism, exact_count, aga
 
 
 class NoBackupError(FoltrError):
-    """A file cannot be written as a backup, or is none that can be restored."""
+    """A file cannot be written as a backup, or is not a backup that can be restored."""
 
 
 class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="backup of", tag="foltr-search"):
-    """What a backup says of itself; how its JSON begins is known to indexer.extract.archives, which reads none."""
+    """What a backup says of itself; indexer.extract.archives knows how its JSON begins, and reads no backup."""
 
     v: int
     made: float
@@ -64,7 +64,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
 
 def _files(paths: Paths) -> dict[str, Path]:
-    """The name of each file in a backup, and its place; the state comes after what it does not need."""
+    """The name of each file in a backup, and its place; the state comes after the files that do not need it."""
     return {
         "roots.json": paths.roots,
         REMEMBERED: paths.data_dir / REMEMBERED,
@@ -77,7 +77,7 @@ def _files(paths: Paths) -> dict[str, Path]:
 
 
 def write_backup(paths: Paths, target: Path, *, now: float) -> list[str]:
-    """Write a backup beside whatever runs, and give the names of what is in it; nothing is ever overwritten."""
+    """Write a backup, whatever else runs, and return the names of its members; nothing is ever overwritten."""
     if os.path.lexists(target):
         raise NoBackupError(f"{target} is there already; wanted the name of a new file")
     if not target.parent.is_dir():
@@ -107,7 +107,7 @@ def write_backup(paths: Paths, target: Path, *, now: float) -> list[str]:
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """Of no date, for a ZIP file can say none before 1980."""
+    """A member with the default date: a ZIP file cannot hold one before 1980."""
     info = zipfile.ZipInfo(name)
     info.external_attr = 0o600 << 16
     return info
@@ -116,7 +116,7 @@ def _member(name: str) -> zipfile.ZipInfo:
 def read_backup(source: Path) -> tuple[About, dict[str, bytes]]:
     """What a backup says of itself, and what is in it by name; NoBackupError for one that is damaged in any byte.
 
-    A byte that says nothing of the content, as one of a date in the ZIP file, may differ.
+    Bytes that do not affect the content, as of a date in the ZIP file, may differ.
     """
     with source.open("rb") as stream:
         try:
@@ -138,12 +138,12 @@ def read_backup(source: Path) -> tuple[About, dict[str, bytes]]:
 
 
 def _restorable(source: Path, state: bytes) -> Store:
-    """The state of a backup, in memory, read through."""
+    """The state of a backup, in memory, checked as a whole."""
     try:
         store = Store(source, content=state)
         store.read_through()
     except StateError as error:
-        raise NoBackupError(str(error).partition("; ")[0]) from error  # what it advises is for a file in its place
+        raise NoBackupError(str(error).partition("; ")[0]) from error  # its advice is for a state file
     return store
 
 
@@ -155,12 +155,12 @@ def replaced(paths: Paths, inside: dict[str, bytes]) -> list[Path]:
 def restore(paths: Paths, source: Path) -> None:
     """Put a backup in the place of what is here; InUseError while the program runs here elsewhere.
 
-    Until everything is written nothing here has changed. A key comes with its state alone, and inside of it, so that
-    no end of this process parts them: picks under another one are forgotten. One of no use is left out.
+    Until everything is written nothing here has changed. A key comes only with its state, and inside it, so that no
+    kill separates them: picks made with another key are forgotten. A key of the wrong length is left out.
     """
     _, inside = read_backup(source)
     key = inside.pop(KEY, b"")
-    places = {name: path.resolve() for name, path in _files(paths).items() if name in inside}  # of a link, its file
+    places = {name: path.resolve() for name, path in _files(paths).items() if name in inside}  # for a link, its target
     for path in places.values():
         if path.is_dir():
             raise NoBackupError(f"{path} is a folder; wanted a file, or nothing")
@@ -185,7 +185,7 @@ def restore(paths: Paths, source: Path) -> None:
 
 
 def _give_state(restored: Store, state: Path) -> None:
-    """Make this the state, at once: what one file holds that has a name already, for others may wait to open it."""
+    """Make this the state, at once; an existing file gets the content in place, as others may wait to open it."""
     if state.exists():
         with Store(state) as present:
             try:
@@ -195,7 +195,7 @@ def _give_state(restored: Store, state: Path) -> None:
             _keep_what_was_spent(restored, present)
             present.become(restored)
         return
-    for ending in ("-wal", "-shm"):  # of a state that was lost
+    for ending in ("-wal", "-shm"):  # left by a state that was lost
         state.with_name(state.name + ending).unlink(missing_ok=True)
     try:
         create_durably(state, restored.content())
@@ -204,7 +204,7 @@ def _give_state(restored: Store, state: Path) -> None:
 
 
 def _keep_what_was_spent(restored: Store, present: Store) -> None:
-    """Let the ledger grow by what the present state has, and stand with groups as that does."""
+    """Add the present state's ledger entries to the restored ones, and take over its standing with groups."""
     ledger = present.rows(f"SELECT {_LEDGER} FROM privacy_ledger")
     tables = {name: present.rows(f"SELECT * FROM {name}") for name in _GROUP_TABLES}
     values = {name: present.value(name) for name in _GROUP_VALUES}
@@ -217,7 +217,7 @@ def _keep_what_was_spent(restored: Store, present: Store) -> None:
                 db.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(rows[0]))})", rows)
         for name, value in values.items():
             restored.set_value(name, value)
-        # Pages get numbers above all that an update has used, or those to come would count as used.
+        # New pages must get numbers above all that an update has used, or they would count as used.
         for (number,) in n_pages:
             changed = db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'interactions'", (number,))
             if not changed.rowcount:
@@ -225,13 +225,13 @@ def _keep_what_was_spent(restored: Store, present: Store) -> None:
 
 
 def _written(place: Path, content: bytes, until: ExitStack) -> Path:
-    """A durable file beside `place`, gone at the end if it is still there."""
+    """A durable file beside `place`, removed at the end of the block if it is still there."""
     beside = write_beside(place, content)
     until.callback(beside.unlink, missing_ok=True)
     return beside
 
 
 def _remove(paths: Iterable[Path]) -> None:
-    """Leftovers of a backup or restore that was killed."""
+    """Remove leftovers of a backup or restore that was killed."""
     for path in paths:
         path.unlink(missing_ok=True)

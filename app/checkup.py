@@ -47,7 +47,7 @@ class Patient(Struct, frozen=True):
     paths: Paths
     settings: Settings
     problems: tuple[str, ...]
-    """of the settings"""
+    """problems of the settings"""
 
 
 def examine_device(flags: Mapping[str, str]) -> Iterator[Finding]:

@@ -75,7 +75,7 @@ def _read_roots(paths: Paths) -> _Roots:
 
 
 def remember_root(paths: Paths, folder: str | os.PathLike[str]) -> str:
-    """Add a folder to the remembered roots and give its real path; raises SettingsError where there is none."""
+    """Add a folder to the remembered roots and return its real path; raises SettingsError where there is none."""
     name = os.path.realpath(typed_path(folder))
     if not Path(name).is_dir():
         raise SettingsError(f"{os.fspath(folder)}: wanted a folder to index, and there is none")
@@ -86,7 +86,7 @@ def remember_root(paths: Paths, folder: str | os.PathLike[str]) -> str:
 
 
 def remember_choices(paths: Paths, choices: Iterable[str], covered: Sequence[str] = ()) -> None:
-    """Remember folders and sources; of folders that lie in one another, or in a `covered` one, the outermost."""
+    """Remember folders and sources; a folder inside another choice or a `covered` one is left out."""
     from indexer.extract.sources.known import SOURCES
     from indexer.files.crawl import is_below  # both are loaded by now where somebody chooses
 
@@ -99,7 +99,7 @@ def remember_choices(paths: Paths, choices: Iterable[str], covered: Sequence[str
 
 
 def forget_chosen(paths: Paths, name: str | os.PathLike[str]) -> bool:
-    """Take a source, else a folder, from the remembered ones; False for neither. The folder itself may be gone."""
+    """Forget a remembered source or folder; False if it is neither. The folder itself may be gone."""
     given = typed_path(name)
     names = {_to_json(os.path.realpath(given)), _to_json(str(given))}
     with _to_change(paths) as stored:
@@ -113,7 +113,7 @@ def forget_chosen(paths: Paths, name: str | os.PathLike[str]) -> bool:
 
 @contextmanager
 def _to_change(paths: Paths) -> Iterator[_Roots]:
-    """The list, kept as it is at the end of the block; no other process changes it meanwhile."""
+    """The list, stored as it is at the end of the block; no other process can change it meanwhile."""
     create_data_folder(paths)
     with changing(paths.roots):
         stored = _read_roots(paths)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 ASIDE = {"--pick": "app.commands.screen", "--plain": "app.commands.plain"}
-"""Options that are command lines of their own, and whose they are."""
+"""Options that begin a command line of their own, and the module of its command."""
 
 COMMANDS: Mapping[str, str] = {
     "index": "app.commands.index",
@@ -68,7 +68,7 @@ foltr-search search --help            every command has help with examples
 """
 
 LIKE = 0.82
-"""of two words, from which on one may be a slip of the other: serach and search, but not invoice and invite"""
+"""similarity from which on one word may be a slip of another: serach and search, but not invoice and invite"""
 
 
 class DeviceProgram(CommandsByName, Group):

@@ -1,7 +1,7 @@
 """The clipboard: by the program that the desktop or tmux has for it, else by an escape sequence to the terminal.
 
 A program gets the very bytes on its stdin, never through a shell. On a machine reached by SSH the programs of its own
-desktop are left alone, for its clipboard is not the one before the user; X11 is used there where it is forwarded.
+desktop are not used, as its clipboard is not the user's; X11 is used there if it is forwarded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 SECONDS = 3.0
-"""after which a program is given up; those that keep what they were given go on in the background by themselves"""
+"""after which a program is given up; those that must stay to serve the text go on in the background by themselves"""
 
 
 class Copier(Struct, frozen=True):
@@ -24,9 +24,9 @@ class Copier(Struct, frozen=True):
 
     argv: tuple[str, ...]
     encoding: str = ""
-    """what it wants its stdin in; "" for the bytes as they are"""
+    """the encoding that it wants on stdin; "" for the bytes as they are"""
     note: str = ""
-    """where the text is then, as people say it"""
+    """where the text is then, in a person's words"""
 
 
 WL_COPY = Copier(("wl-copy",))
@@ -54,7 +54,7 @@ def copiers(env: Mapping[str, str], platform: str = sys.platform) -> list[Copier
 
 
 def copy(text: str, env: Mapping[str, str] | None = None) -> str:
-    """Give the text to the first program that takes it; what took it, as people say it, and "" where none did.
+    """Give the text to the first program that takes it; returns what took it, in a person's words, "" if none did.
 
     It waits for the program, so a screen calls it in a worker.
     """
@@ -80,7 +80,7 @@ def _takes(argv: tuple[str, ...], data: bytes, env: Mapping[str, str]) -> bool:
 
 
 def terminal_sequence(text: str, env: Mapping[str, str] | None = None) -> str:
-    """OSC 52, which asks the terminal to take the text; inside of tmux and screen also wrapped for the one outside."""
+    """OSC 52, which asks the terminal to take the text; inside tmux and screen also wrapped for the outer terminal."""
     env = os.environ if env is None else env
     plain = f"\x1b]52;c;{base64.b64encode(os.fsencode(text)).decode('ascii')}\a"
     inside = env.get("TERM", "")

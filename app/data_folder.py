@@ -1,6 +1,6 @@
 """The data folder: whether it is this program's, and closed to other users.
 
-It is one that the program made, or that was empty: a file in it says so, which is written before anything else. Any
+The program uses only a folder that it made or that was empty: a file in it, written before anything else, says so. Any
 other folder is left as it is, and in its own the program touches only the names that it gives itself.
 """
 
@@ -23,7 +23,7 @@ WANTED = "wanted a folder for the data"
 _DATABASE = r"(-wal|-shm|-journal)?"
 _LOCK = r"lock(\.held(-journal)?)?"
 COPY_NAMES = r"([0-9a-f]{16}-)?[0-9a-f]{24}\.eml|far-[0-9a-f]{24}(\.\w+)?|tmp\w{8}\.part|.* - \w{8}\.txt"
-"""of a mail that was opened, of a file of another machine, one that a kill left unfinished, and a text for a pager"""
+"""names of a mail's copy, of a file from another machine, of one left unfinished by a kill, of a text for a pager"""
 VECTOR_NAMES = rf"meaning\.{_LOCK}|meaning\.vectors(\..*)?"
 INDEX_NAMES = rf"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|writer\.{_LOCK}|{VECTOR_NAMES}"
 _SMALL = r"(key|roots\.json|screen\.json|devices\.(key|json))(\.\w+)?"
@@ -35,11 +35,11 @@ OWN_NAMES = {
     "": rf"{FILE_NAMES}|{MARKER}|index|languages|resident|mail|assistants", "index": INDEX_NAMES,
     "languages": VECTOR_NAMES, "resident": RESIDENT_NAMES, "mail": COPY_NAMES, "assistants": ASSISTANT_NAMES,
 }  # fmt: skip
-"""Folder in the data folder -> what the program calls the things that it makes there."""
+"""folder in the data folder -> the names that the program gives to files and folders there"""
 _OF_NOBODY = frozenset({"lost+found", ".DS_Store"})
 """what the system puts into an empty folder"""
 _OF_SETTINGS = frozenset({"config.toml", "searches.toml", "simulation.toml", "foltr-search"})
-"""what may be there before the data, where a system has one folder for settings, data and caches"""
+"""what may be there before the data, on systems with one folder for settings, data and caches"""
 
 
 def create_data_folder(paths: Paths) -> None:
@@ -58,14 +58,14 @@ def create_data_folder(paths: Paths) -> None:
 
 
 def make_private(paths: Paths) -> None:
-    """Take other users' access from the data folder and what the program made in it, where there is one."""
+    """Remove other users' access to the data folder, if there is one, and to what the program made in it."""
     refuse_foreign(paths)
     for path in list(open_to_others(paths)):
         _close(path)
 
 
 def open_to_others(paths: Paths) -> Iterator[Path]:
-    """What the program made in the data folder and other users have access to; last the folder, once it is used."""
+    """What the program made in the data folder that other users can access; last the folder itself, if it is in use."""
     for name, own in OWN_NAMES.items():
         folder = paths.data_dir / name
         if not name or not folder.is_symlink():
@@ -75,7 +75,7 @@ def open_to_others(paths: Paths) -> Iterator[Path]:
 
 
 def refuse_foreign(paths: Paths) -> None:
-    """SettingsError where the data folder is none of this program's, and not empty."""
+    """SettingsError where the data folder is not this program's, and not empty."""
     if os.path.exists(paths.data_dir / MARKER):
         return
     if paths.data_dir.is_symlink() and not paths.data_dir.exists():
@@ -94,13 +94,13 @@ def refuse_foreign(paths: Paths) -> None:
 
 
 def _mark(folder: Path) -> None:
-    with suppress(FileExistsError):  # an empty one says the same: a kill may come right after it is made
+    with suppress(FileExistsError):  # an empty marker counts, too: a kill may come right after it is made
         try:
             handle = os.open(folder / MARKER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
             if error.errno not in (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES):
                 raise
-            return  # searching needs no writing, and who writes will say that it cannot
+            return  # searching needs no writing; whatever must write will say that it cannot
         with os.fdopen(handle, "wb") as file:
             file.write(MARKED)
 

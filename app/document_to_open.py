@@ -1,11 +1,11 @@
 """A document on its way to one of the user's programs: as its file, a mail of its own, an address, or its text.
 
 A pager would show the bytes of a PDF or of a mailbox, and a machine without a desktop shows neither. There the
-extracted text is handed over, in a file that only the user can read and that goes when the program has ended.
+extracted text is handed over, in a file that only the user can read and that is deleted when the program ends.
 
-A mail program is to open the message and not its whole mailbox. A file that is a mail and says so by its name is opened
-where it lies. Any other one (a Maildir's file has no ending, a mailbox holds many) is copied into a folder that only
-the user can read. The next opening, or look at all files, removes copies that are old, many, or of deleted mail.
+A mail program should open the message, not its whole mailbox. A file that is named as a mail is opened where it lies.
+Any other mail (a Maildir's file has no ending, a mailbox holds many) is copied into a folder that only the user can
+read. The next opening, or the next scan, removes copies that are old, too many, or of deleted mail.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def prepare(
     document: Hit | DocumentRow, how: How, *, place: Place, settings: Settings, data_dir: Path,
     text_of: Callable[[], str],
 ) -> Prepared:  # fmt: skip
-    """Choose the program for a document, and make what it is given.
+    """Choose the program for a document, and prepare the file or address that it gets.
 
-    `text_of` gives the extracted text, and is called where a pager shows it: when that was asked for, for a mail that
-    no program opens, and where there is no display for a part of a file and whatever has text. Raises OpenError.
+    `text_of` gives the extracted text. It is called if a pager shows it: when that was asked for, for a mail that no
+    program opens, and without a display for parts of files and whatever has text. Raises OpenError.
     """
     plain = is_plain(document.type, document.part)
     if how == "pager" and not plain:
@@ -93,8 +93,8 @@ def prepare(
 
 
 def _as_text(document: Hit | DocumentRow, place: Place, settings: Settings, data_dir: Path, text: str) -> Prepared:
-    """The text in the pager, which goes to the same line of it, below a mail's head."""
-    from app.search.headings import headed  # which loads numpy, and the screen has no need of it before
+    """The text in the pager, opened at the same line of it; a mail's head stands above."""
+    from app.search.headings import headed  # loads numpy, which the screen does not need before
     from app.search.results import title_of
 
     shown = headed(document, text)
@@ -115,14 +115,14 @@ MAX_COPIES = 20
 MAX_AGE = 86_400.0
 """seconds"""
 STILL_READ = 3600.0
-"""seconds that a mail program may take to read a copy, though its mailbox has changed"""
+"""seconds that a copy stays for a mail program to read, though its mailbox has changed"""
 MAX_BYTES = 64_000_000
 """of one message"""
 _PART = re.compile(r"message (\d{1,9})")
 
 
 def loose_mail(mail: Hit | DocumentRow, data_dir: Path) -> LooseMail | None:
-    """The mail as a file of its own; None for what is no mail, or lies in an archive. OpenError when it is gone."""
+    """The mail as a file of its own; None for what is not a mail, or lies in an archive. OpenError if it is gone."""
     number = _PART.fullmatch(mail.part)
     if mail.type != "mail" or (mail.part and number is None) or mail.path.lower().endswith(".msg"):
         return None
@@ -155,7 +155,7 @@ def _message(path: str, number: int) -> bytes:
 
 
 def _copied(data: bytes, path: Path) -> str:
-    """`path` with `data` in it, readable by its owner alone; old copies beside it go. OpenError where it cannot be."""
+    """Write `data` to `path`, readable by its owner only; removes old copies beside it. OpenError if that fails."""
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         remove_old_mails(path.parent.parent, keep=path)
@@ -169,7 +169,7 @@ def _copied(data: bytes, path: Path) -> str:
 
 
 def copied_from(path: str, data: bytes, data_dir: Path) -> str:
-    """A copy of a file of another machine, whose name begins `path`; read-only, for no change would go back."""
+    """A copy of a file of another machine, whose name begins `path`; read-only, as no change would get back."""
     message = hashlib.blake2b(os.fsencode(path) + data, digest_size=12).hexdigest()
     ending = re.search(r"\.[A-Za-z0-9]{1,16}$", path)
     copy = _copied(data, data_dir / FOLDER / f"far-{message}{ending[0] if ending else ''}")
@@ -185,7 +185,7 @@ def _age(path: Path) -> float:
 
 
 def _name_of(mailbox: str) -> str:
-    """How the name of every copy from that file begins."""
+    """The beginning of the name of every copy from that file."""
     return hashlib.blake2b(os.fsencode(mailbox), digest_size=8).hexdigest()
 
 
@@ -195,16 +195,16 @@ def mail_copies(data_dir: Path) -> list[Path]:
 
 
 def remove_old_mails(data_dir: Path, *, keep: Path | None = None) -> None:
-    """Delete copies that are a day old, or too many."""
+    """Delete copies older than a day, and the oldest beyond MAX_COPIES."""
     for i, copy in enumerate(mail_copies(data_dir)):
         if copy != keep and (i >= MAX_COPIES - bool(keep) or _age(copy) > MAX_AGE):
             copy.unlink(missing_ok=True)
 
 
 def remove_gone_mails(data_dir: Path, read_at: Mapping[str, float]) -> None:
-    """Delete the copies of mails whose file is none of those that are indexed, or was read anew since.
+    """Delete the copies of mails whose file is no longer indexed, or was read again since the copy was made.
 
-    `read_at` tells when each was, in seconds since the epoch.
+    `read_at` says when each indexed file was read, in seconds since the epoch.
     """
     names = {_name_of(path): when for path, when in read_at.items()}
     for copy in (copy for copy in mail_copies(data_dir) if not copy.name.startswith("far-")):

@@ -81,9 +81,9 @@ FOLDER_SCREENS = frozenset({
 How = Literal["system", "editor", "pager", "folder"]
 
 START_SECONDS = 0.3
-"""How long a detached program is watched for failing at once; nobody waits for it longer."""
+"""How long a detached program is watched for an immediate failure; nobody waits longer."""
 TERMINAL_SECONDS = 3.0
-"""How long one that has the terminal must run until it counts as having opened something, however it ends then."""
+"""How long a program in the terminal must run to count as having opened something, however it ends after that."""
 
 
 class OpenError(Exception):
@@ -91,15 +91,15 @@ class OpenError(Exception):
 
 
 class NoDisplayError(OpenError):
-    """There is no graphical display to show a file on that needs one."""
+    """A file needs a graphical display, and there is none."""
 
 
 class MachineError(OpenError):
-    """Another machine of this person gave nothing that is of use; the message says why, in one line."""
+    """Another machine of this person gave nothing useful; the message says why, in one line."""
 
 
 class LooseMail(Struct, frozen=True):
-    """What a mail program can be told of one mail."""
+    """What a mail program can be told about one mail."""
 
     path: str
     """a file that holds this mail alone"""
@@ -123,7 +123,7 @@ def plan(
 ) -> Invocation:  # fmt: skip
     """The program that opens `path`, at `line` or `page` (from 1; 0 for unknown) where it can be told to.
 
-    With `mail`, `path` holds that mail, and the system opens the mail; with `address` it opens that page of the web.
+    With `mail`, `path` holds that mail, and the system opens the mail; with `address` it opens that web page.
 
     Raises OpenError where the file is gone or no program is found. May ask the desktop for its PDF viewer (a short
     child process), so a screen calls it from a worker.
@@ -151,10 +151,10 @@ def is_plain(type_: str, part: str) -> bool:
 
 
 def run(command: Invocation, *, opened: Callable[[], object] = lambda: None) -> int:
-    """Start a planned program and give its exit code; 0 for one that was detached and did not fail at once.
+    """Start a planned program and return its exit code; 0 for a detached one that does not fail at once.
 
-    `opened` is called once it has run for a moment, or ended well before. Raises OpenError where it cannot be started,
-    or is a detached one and fails at once.
+    `opened` is called once it has run for a moment, or has ended well before that. Raises OpenError if it cannot be
+    started, or is detached and fails at once.
     """
     if command.startfile:
         code = _startfile(command.argv[0])
@@ -189,7 +189,7 @@ def run(command: Invocation, *, opened: Callable[[], object] = lambda: None) -> 
 
 @contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """Within the block Ctrl-C is the other program's, as a pager stops its search by it."""
+    """Within the block Ctrl-C only reaches the other program: a pager, say, stops its search by it."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -208,7 +208,7 @@ class _Target(Struct, frozen=True):
 
 
 def _plan_system(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:
-    from indexer.extract.kinds import TYPE_OF_KIND, kind_of  # a program that names a place is asked for by few
+    from indexer.extract.kinds import TYPE_OF_KIND, kind_of  # loaded late, as few open files here
 
     type_ = TYPE_OF_KIND.get(kind_of(target.path) or "", "")
     template, known, media = {
@@ -336,7 +336,7 @@ def _fill(template: str, target: _Target, source: str) -> tuple[str, ...]:
 def _filled(template: str, values: Mapping[str, str], source: str, *, last: str = "") -> tuple[str, ...]:
     """The words of a command with the placeholders of `values` filled in; OpenError for another one.
 
-    `last` comes behind a command without any placeholder.
+    `last` is appended to a command without any placeholder.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -372,7 +372,7 @@ def _first_found(programs: tuple[str, ...], env: Mapping[str, str], *, hint: str
 
 
 def _viewer(known: Mapping[str, str], media: str, env: Mapping[str, str]) -> str:
-    """The desktop's program for such files where we know how it is told a place, else ""."""
+    """The desktop's program for such files, if we know how to tell it a place, else ""."""
     try:
         answer = subprocess.run(("xdg-mime", "query", "default", media), capture_output=True, timeout=1, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,7 +1,7 @@
 """Copying and moving a user's files to a folder, and putting them into the trash: nothing is ever overwritten.
 
-Each file is done or refused by itself, with one line that says why. A name is taken in the folder before anything is
-written to it, so that no other program can come in between. A moved file stays until its new copy is complete.
+Each file is done or refused by itself, with one line that says why. The name is reserved in the folder before
+anything is written, so that no other program can come in between. A moved file stays until its new copy is complete.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def folder_of(text: str) -> str:
 
 
 def taken(paths: Sequence[str], folder: str) -> list[str]:
-    """Those of `paths` whose name is in the folder already, or is another's of them: they would be refused."""
+    """Those of `paths` that would be refused: their name is in the folder already, or an earlier one has it."""
     seen: set[str] = set()
     found = []
     for path in paths:
@@ -133,7 +133,7 @@ def _put(path: str, folder: str, act: Callable[[str, str], None]) -> Filed:
 
 def _copy(path: str, target: str) -> None:
     shutil.copyfile(path, target)
-    # Before the old name goes, where it is moved; before the source's permissions, which may forbid to open it.
+    # Before a move removes the old name, and before the source's permissions, which may forbid opening it.
     sync([Path(target), Path(target).parent])
     shutil.copystat(path, target)
 

@@ -1,4 +1,4 @@
-"""What to search for to find documents like one: the words that tell it from others."""
+"""What to search for to find documents like a given one: the words that tell it from others."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from indexer.text.language import detect, is_function_word, stem
 
 N_WORDS = 12
 MOST_READ = 20_000
-"""characters of a text"""
+"""characters of a text that are read"""
 SHORTEST = 3
-"""letters of a word, but for Chinese, Japanese and Korean"""
+"""least letters of a word, except in Chinese, Japanese and Korean"""
 IN_TITLE = 1.5
 """how much more a word of the title counts"""
 
 
 def query_like(search: Search, document: Hit | DocumentRow) -> str:
-    """What finds documents like this one; "" where it has no words that another holds."""
+    """The query that finds documents like this one; "" if no other holds one of its words."""
     if isinstance(document, Hit) and document.machine:
         text = search.machines.text_or_why(document.machine, document.doc_id)[1]
     else:
@@ -56,7 +56,7 @@ def telling_words(snapshot: Snapshot, languages: tuple[str, ...], title: str, te
 
 
 def _forms(words: tuple[str, ...], language: str, *, without: tuple[str, ...]) -> dict[str, Counter[str]]:
-    """Stem -> its forms, each with how often it stands there; no function words of the languages `without`."""
+    """Stem -> its forms and how often each occurs; without function words of the languages `without`."""
     forms: dict[str, Counter[str]] = {}
     for word, n in Counter(words).items():
         is_long = len(word) >= SHORTEST or is_ideographic(word)

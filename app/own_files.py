@@ -1,6 +1,6 @@
 """The files that this program has made on a device, by name: counted, and removed when the user asks for that.
 
-Only names that the program itself gives are taken for its own; whatever else lies in its folders stays, and so do they.
+Only names that the program itself gives are taken as its own; anything else in its folders stays, and so do they.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _UNFINISHED = re.compile(
 )
 _UNITS = "foltr-search*.s*"
 _OF_THIS_PLACE = re.compile(r"\s*(#.*|ExecStart=.*|ListenStream=.*)?")
-"""lines of a unit that its first lines ask to be changed, and those that say nothing"""
+"""lines of a unit that its first lines ask the user to change, and empty ones and comments"""
 _SHIPPED = (Path(sys.prefix) / "share" / "systemd" / "user", Path(__file__).parents[1] / "contrib" / "systemd")
 
 
@@ -44,7 +44,7 @@ class Belonging(Struct, frozen=True):
 
 
 def belongings(paths: Paths, *, home: Path) -> list[Belonging]:
-    """Everything that is there, in the order in which it is removed."""
+    """Everything of the program that exists, in the order in which it is removed."""
 
     def own(folder: str) -> list[Path]:
         return _of_names(paths.data_dir / folder, OWN_NAMES[folder])
@@ -76,12 +76,12 @@ def unfinished(paths: Paths) -> list[Path]:
 
 
 def _units(home: Path) -> list[Path]:
-    """What systemd may start for this user under a name of this program; links to units, too."""
+    """The units, and links to units, under a name of this program that systemd may start for this user."""
     return sorted((home / ".config" / "systemd" / "user").glob(f"**/{_UNITS}"))
 
 
 def _is_shipped(unit: Path) -> bool:
-    """Whether a unit is what this program comes with, but for the places in it; any other one its user wrote."""
+    """Whether a unit is as shipped, except for the places in it; otherwise its user wrote it."""
     return any(_said(unit) == _said(folder / unit.name) != () for folder in _SHIPPED)
 
 
@@ -94,7 +94,7 @@ def _said(unit: Path) -> tuple[str, ...]:
 
 
 def own_units(home: Path) -> list[Path]:
-    """Units for this program that its user wrote; they stay."""
+    """Units for this program that its user wrote; they are not removed."""
     return [path for path in _units(home) if not _is_shipped(path)]
 
 
@@ -112,7 +112,7 @@ def _folders(paths: Paths) -> tuple[Path, ...]:
 
 
 def remove(found: list[Belonging], paths: Paths) -> None:
-    """Delete these and the folders that are empty then; raises InUseError while the program runs here elsewhere."""
+    """Delete these, and folders that are empty then; InUseError while another process of the program runs here."""
     with alone(paths):
         for one in found:
             one.path.unlink(missing_ok=True)

@@ -22,7 +22,7 @@ class Paths(msgspec.Struct, frozen=True):
     config_dir: Path
     data_dir: Path
     assistant: str = ""
-    """whose state this is about: an assistant's by its name, "" for the person's"""
+    """whose state is meant: an assistant's, by its name, or "" for the person's"""
 
     @classmethod
     def from_environment(cls, env: Mapping[str, str] | None = None) -> Paths:
@@ -40,7 +40,7 @@ class Paths(msgspec.Struct, frozen=True):
 
     @property
     def saved(self) -> Path:
-        """The searches that have a name."""
+        """The saved searches."""
         return self.config_dir / "searches.toml"
 
     @property
@@ -88,12 +88,12 @@ class Paths(msgspec.Struct, frozen=True):
 
 
 def typed_path(name: str | os.PathLike[str]) -> Path:
-    """The absolute path that somebody means; Path.expanduser raises where nobody has the name behind a ~."""
+    """The absolute path that a user typed; not by Path.expanduser, which raises for an unknown user after ~."""
     return Path(as_spelt(os.path.expanduser(name))).absolute()
 
 
 def as_spelt(path: str) -> str:
-    """`path` with each name's letters composed, or not, as the disk has them; as it came where there is none such."""
+    """`path` with each name composed or decomposed (Unicode) as it is on the disk; unchanged where none is there."""
     if path.isascii() or os.path.lexists(path):
         return path
     place = Path()

@@ -28,7 +28,7 @@ def standard_folder(kind: Literal["config", "data"], env: Mapping[str, str]) -> 
 
 
 def home_folder(to_set: str = "HOME") -> str:
-    """The user's; OSError where there is none, as for a user without a name in a container."""
+    """The user's home; OSError where there is none, as for a nameless user in a container."""
     if (place := os.path.expanduser("~")) == "~":
         raise OSError(2, f"there is no home folder; set {to_set}")
     return place

@@ -2,10 +2,10 @@
 
 It holds interactions (features, ranking, clicks and the query's keyed hash only), model versions, keyed hashes of
 picks, ranks of opened results, the session's nonce, the last page and, if switched on, past queries. It holds no text
-of a document, and paths and titles of those alone that were judged in a review. Deleted rows are overwritten.
+of a document, and paths and titles only of documents judged in a review. Deleted rows are overwritten.
 
 Any number of threads and processes may use it at once, also by several `Store`s of one process: each has a connection
-of its own, so that nobody is in another's transaction, and SQLite knows of them all. What must be durable (a lesson, a
+of its own, so that none is in another's transaction, and SQLite knows of them all. What must be durable (a lesson, a
 pick) is synchronised to the disk before the call returns; kill -9 loses at most what was not yet acknowledged.
 
 A file's `user_version` is the number of its format. Released formats never change; a new one adds a step that leads to
@@ -89,7 +89,7 @@ _FIRST = (
 )
 
 FIRST_FORMAT = 6
-"""`user_version` of a file with `_FIRST`; none before it was released"""
+"""`user_version` of a file with `_FIRST`; no earlier format was released"""
 LATER: tuple[tuple[str, ...], ...] = (
     # what an assistant asked and was given: its tool, its query, and the documents as in picks, packed
     (
@@ -134,14 +134,14 @@ class Store:
     def __init__(self, path: Path, *, writable: bool = True, content: bytes | None = None) -> None:
         """Open the file, make it when there is none, and bring an older one up to date.
 
-        Not `writable`: work on a copy in memory, of which nothing is kept; `content` is that copy, and `path` names it
+        Unless `writable`, work on a copy in memory that is thrown away; `content` is that copy, and `path` names it
         in errors. Raises StateError for a file that is damaged, of another program, or of a newer version of this one.
         """
         self.path, self.is_kept = path, writable and content is None
         self.why_unkept = ""
         """why nothing can be kept, where `for_searching` found that"""
         self.lock = RLock()
-        """held during every call; memory that mirrors a table is guarded by it too, so that nobody waits in a ring"""
+        """held during every call; it also guards memory that mirrors a table, so that no deadlock is possible"""
         self._depth = 0
         try:
             self._db = self._open() if self.is_kept else self._copied(content)
@@ -157,7 +157,7 @@ class Store:
 
     @classmethod
     def for_searching(cls, path: Path) -> Store:
-        """As `Store(path)`; where the disk is full or the folder read-only, a copy of which nothing is kept."""
+        """As `Store(path)`; if the disk is full or the folder read-only, a copy in memory that is thrown away."""
         store = None
         try:
             store = cls(path)
@@ -193,7 +193,7 @@ class Store:
         return whole[:18] + b"\1\1" + whole[20:]  # the header's versions: no write-ahead log, sqlite.org/fileformat2
 
     def hold_alone(self) -> None:
-        """Nobody else reads or writes until `close`; StateError while anybody else has it open for writing."""
+        """Keep others from reading or writing until `close`; StateError while another has it open for writing."""
         with self.lock, self._named_errors():
             self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._db.execute("PRAGMA journal_mode = DELETE")
@@ -202,13 +202,13 @@ class Store:
             self._db.execute("COMMIT")
 
     def become(self, other: Store) -> None:
-        """Hold what `other` holds, in one transaction that is durable when this returns."""
+        """Replace the content by that of `other`, in one transaction that is durable when this returns."""
         with self.lock, self._named_errors():
             self._db.execute("PRAGMA synchronous = FULL")
             other._db.backup(self._db)
 
     def read_through(self) -> None:
-        """StateError where a page of the file is damaged, also one that nobody asks for now."""
+        """StateError where any page of the file is damaged, even one that is not needed now."""
         if (found := self.rows("PRAGMA quick_check(1)")) != [("ok",)]:
             raise StateError(f"{self.path} is damaged ({found[0][0].splitlines()[-1]}); move it away to start afresh")
 
@@ -235,8 +235,8 @@ class Store:
     def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """All or nothing: what is written inside is kept when the block ends, and undone when it raises.
 
-        Blocks may be nested; the outermost decides. Not `durable` spares the wait for the disk: a power cut may then
-        take the transaction back, killing the program may not. StateError where the file was removed or replaced.
+        Blocks may be nested; the outermost decides. Without `durable` it does not wait for the disk: a power cut may
+        then undo the transaction, killing the program cannot. StateError where the file was removed or replaced.
         """
         with self.lock, self._named_errors():
             if self._depth:
@@ -349,7 +349,7 @@ class Store:
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """SQLite's errors as one line for a person."""
+        """Within the block SQLite's errors become StateErrors of one line for a person."""
         try:
             yield
         except sqlite3.OperationalError as error:
@@ -361,14 +361,14 @@ class Store:
 
 
 def trim(db: sqlite3.Connection, table: str, cap: int) -> None:
-    """Drop the oldest rows of a table with ascending `id`, so that `cap` stay at most: a gap in the ids counts, too."""
+    """Drop the oldest rows of a table with ascending `id`, so that at most `cap` stay; gaps in ids count as rows."""
     db.execute(f'DELETE FROM "{table}" WHERE id <= (SELECT max(id) FROM "{table}") - ?', (cap,))
 
 
 def decode_record(stored: bytes, kind: type[R], error: type[FoltrError], what: str, advice: str = "") -> R:
-    """A record as it was kept (msgpack); `error` with "WHAT is damaged: WHY ADVICE" for other bytes.
+    """A record as it was stored (msgpack); `error` with "WHAT is damaged: WHY ADVICE" for other bytes.
 
-    Without the advice, which may cost what was kept, where a newer version kept more than this one knows.
+    The advice, which may cost what was stored, is left out if a newer version stored fields unknown to this one.
     """
     try:
         return msgspec.msgpack.decode(stored, type=kind)
@@ -392,7 +392,7 @@ class SearchHistory:
         self._settings = settings
 
     def add(self, query: str, *, now: float) -> None:
-        """Remember a query, once: an older entry of the same text goes. Does nothing when history is off."""
+        """Remember a query once, replacing an older entry of the same text. Does nothing when history is off."""
         text = query.strip().encode("utf-8", "replace").decode("utf-8")
         if not self._settings.enabled or not text:
             return
@@ -403,7 +403,7 @@ class SearchHistory:
             db.execute(f"DELETE FROM history WHERE id IN ({surplus})", (self._settings.max_entries,))
 
     def list(self, *, limit: int = 1000) -> tuple[PastQuery, ...]:
-        """The newest first; also what was kept before history was switched off."""
+        """Past queries, newest first; also those stored before history was switched off."""
         found = self._store.rows("SELECT time, query FROM history ORDER BY id DESC LIMIT ?", (limit,))
         return tuple(map(PastQuery._make, found))
 

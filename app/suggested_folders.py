@@ -26,7 +26,7 @@ USUAL_NAMES = (
     "workspace", "Mail", "mail", "Maildir", "Papers", "Books", "org", "wiki", "Zettelkasten", "Pictures", "Music",
     "Videos", "Movies",
 )  # fmt: skip
-"""below the home folder"""
+"""usual names of folders below the home folder"""
 NO_DOCUMENTS = {
     *GENERATED_FOLDERS, "AppData", "Applications", "Library", "Public", "Templates", "anaconda3", "bin", "go",
     "miniconda3", "miniforge3", "snap",
@@ -38,12 +38,12 @@ CLOUDS = {
     "pCloudDrive": "pCloud", "Seafile": "Seafile", "Sync": "Syncthing", "Library/Mobile Documents": "iCloud",
     "Library/CloudStorage/*": "cloud folder",
 }  # fmt: skip
-"""Pattern below the home folder -> whose folders are called so."""
+"""pattern below the home folder -> the service whose folders are named so"""
 VAULTS = {
     ".obsidian": "Obsidian notes", "logseq/config.edn": "Logseq notes", ".zk": "zk notes", ".foam": "Foam notes",
     "notebook.zim": "Zim notes", "dendron.yml": "Dendron notes",
 }  # fmt: skip
-"""What lies in the top folder of a collection of notes -> what it is called."""
+"""file or folder at the top of a collection of notes -> what such a collection is called"""
 VAULT_DEPTH = 3
 """folders below the home folder in which collections of notes are looked for"""
 
@@ -51,7 +51,7 @@ MAX_COUNTED = 10_000
 COUNT_SECONDS = 0.5
 """for one folder, and for the search for collections of notes"""
 MOST_OTHERS = 16
-"""folders of other names that are counted"""
+"""most folders of other names that are counted"""
 
 
 class RootSuggestion(Struct, frozen=True):
@@ -60,9 +60,9 @@ class RootSuggestion(Struct, frozen=True):
     choice: str
     """the path of a folder, or the name of a source (indexer.extract.sources.known)"""
     counted: str = ""
-    """how much it is: "4,210 files", "740 messages in 4 folders", "10,000+ files" where counting was ended early"""
+    """how much it is: "4,210 files", "740 messages in 4 folders", "10,000+ files" if counting was cut short"""
     name: str = ""
-    """what it is, where the path does not say so: "Obsidian notes", "mail that Thunderbird keeps here" """
+    """what it is, if the path does not say so: "Obsidian notes", "mail that Thunderbird keeps here" """
 
 
 def suggest_roots(home: Path | None = None, *, searched: Sequence[str] = ()) -> list[RootSuggestion]:
@@ -99,7 +99,7 @@ def count_files(folder: str, name: str = "", exports: Counter[str] | None = None
 
 
 def _number(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from others, by whatever path it is reached; None where there is no folder."""
+    """Identifies a folder (device, inode), by whatever path it is reached; None where there is no folder."""
     try:
         status = folder.stat()
     except OSError:
@@ -108,7 +108,7 @@ def _number(folder: Path) -> tuple[int, int] | None:
 
 
 def _named_folders(home: Path) -> Iterator[tuple[Path, str]]:
-    """Vaults and clouds before the usual folders, which may be the same ones."""
+    """Candidate folders with their names: vaults and clouds before usual folders, which may be the same ones."""
     vaults = dict(_vaults(home))
     yield from ((folder, vaults.get(folder, "")) for folder in (*_xdg_folders(home), home / "Documents"))
     yield from ((folder, name) for pattern, name in CLOUDS.items() for folder in sorted(home.glob(pattern)))
@@ -145,7 +145,7 @@ def _names(folder: Path) -> dict[str, bool]:
 
 
 def _sources(home: Path, stores: Sequence[Path], exports: Counter[str]) -> Iterator[RootSuggestion]:
-    """Data of other programs, with what can be said of its size without a look into it."""
+    """Data of other programs, with its size as far as that is known without reading it."""
     mails = list(_mail_folders(stores))
     counts = {
         "maildir": f"{count(sum(n for _, n in mails), 'message')} in {count(len(mails), 'folder')}" if mails else "",
@@ -161,7 +161,7 @@ def _sources(home: Path, stores: Sequence[Path], exports: Counter[str]) -> Itera
 
 
 def _mail_folders(stores: Sequence[Path]) -> Iterator[tuple[Path, int]]:
-    """Each Maildir in these folders, and how many messages it holds; those that begin with a dot, too."""
+    """Each Maildir in these folders, also those beginning with a dot, and how many messages it holds."""
     for store in stores:
         for folder, names, _ in os.walk(store):
             if is_mail_folder(folder):
@@ -170,7 +170,7 @@ def _mail_folders(stores: Sequence[Path]) -> Iterator[tuple[Path, int]]:
 
 
 def _mailboxes(folders: Sequence[Path]) -> str:
-    """Of Thunderbird, whose files without an ending are mailboxes; "" where there is none."""
+    """Number and size of Thunderbird's mailboxes: its files without an ending; "" where there is none."""
     sizes: list[int] = []
     for folder, _, names in (found for store in folders for found in os.walk(store)):
         for name in names:

@@ -184,7 +184,7 @@ class FoltrApp(KeyByKey):
         self._began_with = self.theme
 
     def get_css_variables(self) -> dict[str, str]:
-        """The theme's, and the colour of the lines between panes; in the terminal's own colours an accent as ours."""
+        """The theme's variables and the colour of lines between panes; in a terminal's own colours also an accent."""
         variables = super().get_css_variables()
         if not self.current_theme.ansi:
             return variables | {"rule": variables["panel"]} | readable(variables, is_dark=self.current_theme.dark)

@@ -1,4 +1,4 @@
-"""Words next to each other: where the pieces of a phrase or of a joined word stand in a row, or as they are written.
+"""Adjacent words: where the pieces of a phrase or of a joined word stand in a row, or exactly as written.
 
 Identifiers, options, versions, paths and addresses are meant as written. The index holds no punctuation: `--no-ff`,
 `no_ff` and "no ff" are the same two pieces in a row. The stored texts show which documents hold the word as written.
@@ -16,14 +16,14 @@ from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import is_ideographic, is_marked, raw_terms, raw_tokens
 
 Pieces = tuple[tuple[str, ...], ...]
-"""of a phrase or a joined word: the terms that may stand at each of its positions"""
+"""for each position of a phrase or a joined word, the terms that may stand there"""
 
 DENSE = 16
-"""numbers of which one in so many is there are marked in a row, which beats sorting them"""
+"""if at least one number in this many occurs, the union is marked in an array, which is faster than sorting"""
 
 
 def phrase_starts(snapshot: Snapshot, field: str, words: Sequence[str], docs: Ints | None = None) -> Ints:
-    """The places at which the words stand next to each other in this order; `docs` as in `adjacent`."""
+    """The places at which the words stand in a row, in this order; `docs` as in `adjacent`."""
     return adjacent(snapshot, field, [(word,) for word in words], docs)
 
 
@@ -49,11 +49,11 @@ def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], 
 LONGEST_GROUP = 8
 """digits"""
 MOST_WAYS = 24
-"""in which a number is looked for, the most frequent: a table of zeros has thousands"""
+"""most ways in which a number is looked for, the most frequent first: a table of zeros has thousands"""
 
 
 def in_groups(snapshot: Snapshot, field: str, number: str) -> list[tuple[str, ...]]:
-    """The ways in which a field writes a number in several groups next to each other: 4408 1273 for 44081273.
+    """The ways in which a field writes a number as several adjacent groups: 4408 1273 for 44081273.
 
     Only documents with a first and a last group are looked at.
     """
@@ -81,10 +81,10 @@ def _most_frequent(ways: list[tuple[tuple[str, ...], Ints]]) -> list[tuple[tuple
 
 
 def _in_a_row(pieces: Pieces, known: dict[Pieces, Ints]) -> Ints:
-    """Where the pieces stand in a row; `known` holds where each stands alone, and gets what is found of runs of them.
+    """Where the pieces stand in a row; `known` holds where each stands alone, and caches the runs found on the way.
 
-    A run is found from its two parts, the first of 2^k pieces: where pieces repeat so do the parts, and each is looked
-    for once. A word n times in a row costs log n looks at its places.
+    A run is found from two parts, the first of 2^k pieces: if pieces repeat, so do the parts, and each is looked for
+    only once. A word n times in a row costs log n passes over its places.
     """
     if pieces not in known:
         n = 1 << (len(pieces) - 1).bit_length() - 1
@@ -125,24 +125,24 @@ def firsts(values: Ints) -> Ints:
 
 
 def _different(values: Ints) -> Ints:
-    """The ascending `values` [n] without those that are there already."""
+    """The ascending `values` [n] without repetitions."""
     return values[firsts(values)]
 
 
 Texts = Callable[[Sequence[int]], Iterable[tuple[int, str]]]
-"""ids of documents -> the id and all that is written of each: its path, title and text"""
+"""ids of documents -> for each its id and what is written in it: path, title and text"""
 Counts = Mapping[str, tuple[Ints, Floats]]
 """field -> documents [n] (ascending) and occurrences in each [n]"""
 
 BATCH = 100
-"""documents whose texts are read at once"""
+"""documents whose texts are read together"""
 ENOUGH = 100
-"""found as written, no more texts are read: that many results have a page"""
+"""documents found as written after which no more texts are read: a page holds that many results"""
 MAX_DOCUMENTS, MAX_WORDS = 1_000, 1_000_000
-"""texts that one word of a query may have read, and their length together in words"""
+"""most texts that are read for one word of a query, and their total length in words"""
 
 _AROUND = ",;:!?…'’"
-"""what stands before or behind a word in a sentence and is no part of it; behind it a full stop too"""
+"""signs before or after a word in a sentence that are no part of it; after it, a full stop too"""
 _PLAIN = re.compile(
     r"[^\W_]+"  # one token, digits or not
     r"|[^\W\d_]+(?:[-–—/'’][^\W\d_]+)+"  # words of letters joined as in prose
@@ -150,7 +150,7 @@ _PLAIN = re.compile(
 )
 
 RARE = 300
-"""documents; a word of one piece in more of them is not looked up in their texts, whatever it looks like"""
+"""documents; a one-piece word held by more of them is not looked up in their texts, whatever it looks like"""
 _CODE = re.compile(r"[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*|[A-Z]{4,}|(?=\D*\d)(?=[\W\d_]*[^\W\d_])\w+")
 """camelCase, CAPITALS, letters with digits"""
 
@@ -176,8 +176,8 @@ def is_code(word: str) -> bool:
 def holders(snapshot: Snapshot, found: Counts, texts: Texts, written: str, *, prefix: bool = False) -> Ints:
     """Those of the documents `found` by their pieces that hold `written` with no letter, digit or _ beside it.
 
-    Ascending. With `prefix` anything may follow it. Of very many documents those are read that hold it as a term, then
-    those in which the pieces are densest.
+    Ascending. With `prefix` anything may follow it. If documents are many, those that hold it as a term are read first,
+    then those in which the pieces are densest.
     """
     numbers = _to_read(snapshot, found, written)
     ids = snapshot.documents["doc_id"][numbers].tolist()
@@ -193,7 +193,7 @@ def holders(snapshot: Snapshot, found: Counts, texts: Texts, written: str, *, pr
 
 
 def _stands_in(text: str, written: str, *, prefix: bool) -> bool:
-    """Whether a text holds `written` with no letter, digit or _ before it, nor behind it but for a `prefix`."""
+    """Whether a text holds `written` with no letter, digit or _ before it or, unless `prefix`, after it."""
     at = text.find(written)
     while at >= 0:
         end = at + len(written)

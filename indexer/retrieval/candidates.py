@@ -29,9 +29,9 @@ from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import fold, sequence
 
 FolderIds = Callable[[str], set[int]]
-"""the ids of the documents below a folder that is given by its absolute path"""
+"""absolute path of a folder -> the ids of the documents below it"""
 NamedIds = Callable[[str, str], set[int]]
-"""the ids of the documents that a name stands for: ("thread", the id of a message), ("links", the name of a note)"""
+"""a named set -> its documents' ids: ("thread", the id of a message), ("links", the name of a note)"""
 
 
 class Matcher:
@@ -48,7 +48,7 @@ class Matcher:
         return self.snapshot.alive if node is None else self._mask(node) & self.snapshot.alive
 
     def relaxed(self, node: Node) -> Mask:
-        """As `admitted`, but one of the bare words is enough, or none where a phrase, a field or `=` is a must.
+        """As `admitted`, but one of the bare words is enough, or none if a phrase, a field or `=` must hold anyway.
 
         Phrases, words of a field, words as written (`=`) and conditions hold as they do in `admitted`.
         """
@@ -78,7 +78,7 @@ class Matcher:
                 return reduce(np.logical_or, [self._mask(child) for child in children])
 
     def _needed(self, children: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Function words are not asked for where other words are."""
+        """The nodes that must hold: function words need not if there are other words."""
         words = [c for c in children if isinstance(c, Word)]
         plain = [word for word in words if all(c.function_word for c in self.lookup.of(word))]
         others = tuple(c for c in children if c not in plain)
@@ -89,7 +89,7 @@ class Matcher:
         return reduce(np.logical_and, masks) if masks else ~self._none()
 
     def _held(self, concept: Concept) -> Mask:
-        """Which documents hold a concept; not to be changed."""
+        """Which documents hold a concept; the caller must not change it."""
         mask = self._holding.get(concept)
         if mask is None:
             mask = self._holding[concept] = self._none()
@@ -150,13 +150,13 @@ WEIGHTS = {"title": 2.5, "body": 1.0, "name": 1.5, "path": 0.4, "author": 0.8, "
 B = {"title": 0.5, "body": 0.8, "name": 0.4, "path": 0.2, "author": 0.3, "recipients": 0.3, "properties": 0.3}
 """how far each field's occurrences are divided by its length"""
 NEAR = 0.75
-"""a document with this share of the best score is about as good"""
+"""a document with this share of the best score counts as about as good"""
 MAX_TITLES = 20
-"""candidates that are added because their title holds the query as a phrase, and because their file name holds it"""
+"""most candidates added because their title holds the query as a phrase, and as many because their file name does"""
 COVERAGE_POWER = 1.0
 """a score is multiplied by (share of the words that occur) to this power divided by the number of words
 
-so that a word missing of two costs much, and one of twenty next to nothing"""
+so that one of two words missing costs much, and one of twenty next to nothing"""
 NOTHING_NAMED: Mapping[int, int] = {}
 _LATEST = (
     "latest newest last letzte letzter letztes letzten neueste neuester neuestes neuesten aktuelle aktueller aktuelles"
@@ -164,9 +164,9 @@ _LATEST = (
     " laatste senaste nyeste"
 )
 LATEST = frozenset(_LATEST.split())
-"""words at the beginning of a query that ask for the newest of what its others say"""
+"""words at the beginning of a query that ask for the newest of what the other words find"""
 FEW = 5
-"""with fewer documents that hold all the words, an answer is mostly one of documents that hold some"""
+"""if fewer documents hold all the words, a page shows mostly documents that hold some of them"""
 
 
 class Candidates(Struct, frozen=True, eq=False):
@@ -177,7 +177,7 @@ class Candidates(Struct, frozen=True, eq=False):
     bm25f: Floats
     """[n] scores"""
     concepts: tuple[Concept, ...]
-    """[n_concepts] what was asked for, function words left out where there are others"""
+    """[n_concepts] what was asked for, without function words if there are others"""
     words: tuple[str, ...]
     """the positive words of the query in order, one for each position, folded"""
     tf: dict[str, Floats]
@@ -194,11 +194,11 @@ class Candidates(Struct, frozen=True, eq=False):
     named: Ints
     """[n] how surely the query names the document (indexer.retrieval.named), 0 for not at all"""
     as_typed: Mask
-    """[n] whether it holds the only word of a query in the form that was typed; True where another is asked"""
+    """[n] for a query of one word, whether it holds the word in the form typed; True for any other query"""
     n_best: int
-    """so many are candidates for their scores, those behind them for something else"""
+    """this many are candidates by their scores, those after them for another reason"""
     passed_over: bool = False
-    """the query asks for more than is looked up one by one (`MAX_CONCEPTS`)"""
+    """whether the query asks for more than is looked up one by one (`MAX_CONCEPTS`)"""
 
     @property
     def held(self) -> Mask:
@@ -215,7 +215,7 @@ class Candidates(Struct, frozen=True, eq=False):
 
     @property
     def missing_words(self) -> list[tuple[str, ...]]:
-        """[n] the words of a plain query that a document does not hold, as typed, folded."""
+        """[n] the words of a plain query that each document lacks, as typed, folded."""
         missing: list[tuple[str, ...]] = [()] * self.docs.size
         if self.n_all_words < self.n_matches:
             held = self.held
@@ -235,11 +235,11 @@ def find(
 ) -> Candidates:  # fmt: skip
     """The best `limit` documents for `query`; with `by_date`, or for a query without words, the newest.
 
-    A plain query admits documents with some of its words, and how many they hold is a matter of their score. Dates
-    and names do not know about words: `by_date` and `by_name` keep to documents with all of them where there is
-    one. `narrow` [n_numbers] restricts the answer without touching the words. The documents `near`, close to the
-    query in meaning, are candidates whatever words they hold; they count as matches only if they match. Those that the
-    text as a whole names, `named` (number -> how surely), match whatever operators it seems to hold.
+    A plain query admits documents with some of its words; how many they hold shows in their scores. An order by date or
+    name ignores scores, so `by_date` and `by_name` admit only documents with all the words, if there are any. `narrow`
+    [n_numbers] restricts the answer, not the statistics of words. The documents `near`, close to the query in meaning,
+    are candidates whatever words they hold, but count as matches only if they match. Those that the text as a whole
+    names, `named` (number -> how surely), match whatever operators it seems to hold.
     """
     lookup, snapshot = matcher.lookup, matcher.snapshot
     admitted, all_words = _admitted(matcher, query, narrow, all_if_any=by_date or by_name)
@@ -279,7 +279,7 @@ def find(
 
 
 def _admitted(matcher: Matcher, query: Query, narrow: Mask | None, *, all_if_any: bool) -> tuple[Mask, Mask]:
-    """The documents that a query admits, and those with all its words; with `all_if_any` no others if there are any."""
+    """The documents that a query admits, and those with all its words; `all_if_any`: only the latter, if any."""
     all_words = matcher.admitted(query.root)
     admitted = matcher.relaxed(query.root) if query.root is not None and query.plain else all_words
     if narrow is not None:
@@ -288,7 +288,7 @@ def _admitted(matcher: Matcher, query: Query, narrow: Mask | None, *, all_if_any
 
 
 def asked_for(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
-    """The first concepts of a query, function words left out where there are others."""
+    """The first MAX_CONCEPTS concepts of a query, without function words if there are others."""
     concepts = concepts_of(query, lookup)
     asked = tuple(c for c in concepts if not c.function_word) or concepts
     lookup.passed_over |= len(asked) > MAX_CONCEPTS
@@ -296,14 +296,14 @@ def asked_for(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
 
 
 def n_asking(concepts: tuple[Concept, ...]) -> int:
-    """How many concepts at the beginning only ask for the newest: latest invoice, most recent report."""
+    """How many leading concepts only ask for the newest: 1 in "latest invoice", 2 in "most recent report"."""
     words = [c.surface[0] if isinstance(c.node, Word) and not (c.node.field or c.node.exact) else "" for c in concepts]
     n_words = 2 if words[:2] == ["most", "recent"] else int(not LATEST.isdisjoint(words[:1]))
     return n_words if n_words < len(words) else 0
 
 
 Occurrences = Sequence[Counts]
-"""[n_concepts] where each concept stands; fields that lack it are left out"""
+"""[n_concepts] the counts of each concept by field; fields without it are left out"""
 
 
 def bm25f(
@@ -335,7 +335,7 @@ def share_of(
 def added_up(
     snapshot: Snapshot, shares: Sequence[Share], *, coverage_power: float = COVERAGE_POWER
 ) -> tuple[Floats, Floats]:
-    """As `bm25f`, of the shares of the concepts [n_concepts]."""
+    """As `bm25f`, from the shares of the concepts [n_concepts]."""
     scores, covered = np.zeros((2, snapshot.alive.size))
     for holders, points in shares:
         scores[holders] += points
@@ -365,7 +365,7 @@ def idf(n_documents: float, df: Floats | float) -> Floats:
 def best(scores: Floats, admitted: Mask, limit: int, documents: Columns) -> Ints:
     """The `limit` admitted numbers of highest score.
 
-    Of equal ones the newest, then by what is in them and where they lie: the same in whatever order they were indexed.
+    Ties: the newest first, then by folder and content, so that the order of indexing does not matter.
     """
     numbers = np.flatnonzero(admitted)
     own = scores[numbers]
@@ -378,9 +378,9 @@ def best(scores: Floats, admitted: Mask, limit: int, documents: Columns) -> Ints
 
 
 def _with_newest(documents: Columns, docs: Ints, scores: Floats, admitted: Mask, limit: int) -> Ints:
-    """Where more documents than asked for score about as well as the best, also the newest of them, a third more.
+    """If more documents than `limit` score about as well as the best, also the newest of the others: a third more.
 
-    Of hundreds of daily notes under one title, chance decides which are the best hundred; the newest should be there.
+    Among hundreds of daily notes with one title chance decides which are the best; the newest should be candidates.
     """
     n_more = limit // 3
     if not n_more or docs.size < limit or scores[docs[-1]] < NEAR * scores[docs[0]]:
@@ -391,9 +391,9 @@ def _with_newest(documents: Columns, docs: Ints, scores: Floats, admitted: Mask,
 
 
 def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask, words: list[str]) -> Ints:
-    """Also the shortest of the titles that hold all words next to each other, wherever BM25F puts them."""
+    """Also the documents of the shortest titles that hold all words in a row, wherever BM25F puts them."""
     holders = snapshot.postings("title", words[0]).docs if words else docs
-    holders = holders[admitted[holders] & ~among(holders, np.sort(docs))]  # mostly none, and no place is looked for
+    holders = holders[admitted[holders] & ~among(holders, np.sort(docs))]  # mostly none: then no places are read
     titled = phrase_starts(snapshot, "title", words, holders) >> PLACE_BITS if holders.size else holders
     return _with_first(snapshot.documents, "n_title", docs, titled, scores)
 
@@ -401,8 +401,8 @@ def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask,
 def _with_names(
     documents: Columns, found: Occurrences, docs: Ints, scores: Floats, admitted: Mask, n_passed_over: int
 ) -> Ints:  # fmt: skip
-    """Also the shortest of the file names that hold all concepts, wherever BM25F puts them; where so many that ask for
-    the latest are passed over, the newest."""
+    """Also those of the shortest file names that hold all concepts, wherever BM25F puts them; the newest instead, if
+    `n_passed_over` leading concepts, which ask for the latest, are left out."""
     found = found[n_passed_over:]
     if not all("name" in fields for fields in found):
         return docs
@@ -414,7 +414,7 @@ def _with_names(
 
 
 def _with_first(documents: Columns, column: str, docs: Ints, others: Ints, scores: Floats) -> Ints:
-    """Also the newest of `others`, or those of the shortest field."""
+    """Also the newest of `others`, or those whose field is shortest, as `column` says."""
     if not others.size:
         return docs
     chosen = np.zeros(scores.size, dtype=bool)
@@ -424,7 +424,7 @@ def _with_first(documents: Columns, column: str, docs: Ints, others: Ints, score
 
 
 def _typed_alone(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> Ints | None:
-    """The documents with the only word of a query as it was typed; None for queries of more, and for beginnings."""
+    """The documents with the only word of a query in the form typed; None for longer queries, and for prefixes."""
     if len(concepts) != 1 or concepts[0].pieces or (concepts[0].is_beginning and not concepts[0].completions):
         return None
     word = concepts[0].surface[0]
@@ -434,7 +434,7 @@ def _typed_alone(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> Ints | No
 def _with_typed(
     snapshot: Snapshot, docs: Ints, concepts: tuple[Concept, ...], scores: Floats, admitted: Mask, limit: int
 ) -> Ints:
-    """Also the best of those that hold the only word of a query as it was typed."""
+    """Also the best of those that hold the only word of a query in the form typed."""
     typed = _typed_alone(snapshot, concepts) if docs.size >= limit else None
     if typed is None or not typed.size:
         return docs
@@ -444,7 +444,7 @@ def _with_typed(
 
 
 def _added(docs: Ints, others: Ints, scores: Floats) -> Ints:
-    """`docs`, and behind them those of `others` that are not among them, best score first."""
+    """`docs`, followed by those of `others` that are not among them, best score first."""
     extra = np.sort(others)
     extra = extra[~among(extra, np.sort(docs))]
     return np.concatenate((docs, extra[np.argsort(-scores[extra], kind="stable")]))

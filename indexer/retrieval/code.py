@@ -1,7 +1,7 @@
 """Features that tell the wanted file of source code from others: a passage, its definitions, its name.
 
-The index holds it all: where each word of the query stands, the parts of an identifier like the whole at one place. A
-passage is PASSAGE words in a row; a word is defined where it stands behind one of the words that languages define with.
+All of it comes from the index: the places of each query word, with the parts of an identifier at the place of the
+whole. A passage is PASSAGE words in a row; a word is defined where it follows a keyword with which languages define.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _IS_SHARE = np.array([feature.scale == "share" for feature in CODE_FEATURES])
 PASSAGE = 200
 """words, some 50 lines"""
 K1 = 1.2
-"""how soon more occurrences in one passage count no more"""
+"""saturation: how soon further occurrences in one passage stop counting"""
 MOST_CONCEPTS = 12
 """only the first concepts of a long query are looked at"""
 TYPES_ARE_DEFINED_BY = (
@@ -53,13 +53,13 @@ NAMES_ARE_DEFINED_BY = (
     "abstract", "override", "inline", "int", "bool", "string",
 )  # fmt: skip
 REACH = 3
-"""words behind the first of which names of types may stand: `type Decoder`, `impl Read for Decoder`"""
+"""words after the keyword within which the name of a type may stand: `type Decoder`, `impl Read for Decoder`"""
 
 ASKED_BY = {
     "is_test": ("test", "tests"),
     "is_example": ("example", "examples", "tutorial", "tutorials", "docs", "documentation"),
 }
-"""feature -> the words that ask for such files; spec, mock and the like mean the thing itself as often"""
+"""feature -> the words that ask for such files; spec, mock and the like as often mean the thing itself"""
 
 _TEST = re.compile(
     r"(?:^|[/_.-])(?:tests?|specs?|__tests__|testing|benchmarks?|bench|fixtures?|mocks?)(?:[/_.-]|$)"
@@ -74,19 +74,19 @@ _ENTRANCE = re.compile(
 
 
 class _Called(Struct, frozen=True):
-    """What the path of a file tells."""
+    """What a path tells about its file."""
 
     stem: tuple[frozenset[str], ...]
-    """the word at each position of its name without ending: the whole, and the parts of camel case"""
+    """for each position of its name without ending, the parts in camel case, or else the word itself"""
     wholes: tuple[str, ...]
     words: frozenset[str]
-    """of its name and folders"""
+    """all words of its name and folders"""
     marks: tuple[float, float, float]
     """is_test, is_example, is_entrance"""
 
 
 def code_counts(snapshot: Snapshot, candidates: Candidates, docs: Ints) -> Floats:
-    """Passage, defines_types and defines_names [n_docs, 3] of the documents `docs` [n_docs], candidates all of them."""
+    """Passage, defines_types and defines_names [n_docs, 3] of the documents `docs` [n_docs], all of them candidates."""
     concepts, weights = candidates.concepts[:MOST_CONCEPTS], _weights(snapshot, candidates)
     ascending = np.sort(docs)
     rows = ascending.searchsorted(docs)
@@ -108,7 +108,7 @@ def _weights(snapshot: Snapshot, candidates: Candidates) -> Floats:
 def code_values(
     snapshot: Snapshot, candidates: Candidates, counts: Floats, bm25f: Floats, paths: Sequence[str]
 ) -> Floats:
-    """The features of documents with these `counts` [n_docs, N_COUNTS], at `paths`: [n_docs, n_code] in [0, 1]."""
+    """The features of documents with these `counts` [n_docs, 3], at `paths`: [n_docs, n_code] in [0, 1]."""
     forms = [{run[0] for run in concept.forms} for concept in candidates.concepts[:MOST_CONCEPTS]]
     by_path = _by_path(forms, _weights(snapshot, candidates), below_common(paths))
     values = np.array([bm25f, *counts.T, *by_path]).T
@@ -117,7 +117,7 @@ def code_values(
 
 
 def as_asked(concepts: Sequence[Concept]) -> Floats:
-    """[n_code] -1 for what a word of the query asks for, else 1: asked for, tests rise by as much as they fall else."""
+    """[n_code] -1 for a feature that the query asks for, else 1: if asked for, tests rise as much as they else fall."""
     words = {run[0] for concept in concepts[:MOST_CONCEPTS] for run in concept.forms}
     return np.array([1.0 if words.isdisjoint(ASKED_BY.get(name, ())) else -1.0 for name in CODE_NAMES])
 
@@ -126,7 +126,7 @@ def best_passage(places: Sequence[Ints], lengths: Ints, weights: Floats) -> Floa
     """sum_t weight_t (k1 + 1) tf / (k1 + tf) of the best passage of each document, [n_docs].
 
     `places` [n_concepts] are place keys by row, `lengths` [n_docs] words. Each document is cut into passages twice, the
-    second time half a passage earlier, so that none is torn by both.
+    second time half a passage earlier, so that no short run of words is cut both times.
     """
     best = np.zeros(lengths.size)
     for shift in (0, PASSAGE // 2):
@@ -142,7 +142,7 @@ def best_passage(places: Sequence[Ints], lengths: Ints, weights: Floats) -> Floa
 
 
 def _defined(places: Sequence[Ints], keywords: Ints, reach: int, weights: Floats, n_docs: int) -> Floats:
-    """sum_t weight_t ln(1 + how often t stands at most `reach` words behind one of the `keywords`), [n_docs]."""
+    """sum_t weight_t ln(1 + how often t stands at most `reach` words after one of the `keywords`), [n_docs]."""
     behind = np.sort(np.concatenate([keywords + step for step in range(1, reach + 1)]))
     points = np.zeros(n_docs)
     for own, weight in zip(places, weights.tolist(), strict=True):
@@ -165,7 +165,7 @@ def _by_path(forms: Sequence[set[str]], weights: Floats, paths: Sequence[str]) -
 
 
 def below_common(paths: Sequence[str]) -> list[str]:
-    """Each path as it goes on below the folder that holds them all, which tells none from another."""
+    """Each path below the folder common to all, which cannot tell them apart."""
     folders = [os.path.dirname(path) for path in paths if path]  # a document that is gone has none
     common = os.path.commonpath(folders) if folders else ""
     return [path[len(common) :].lstrip(os.sep) for path in paths]
@@ -182,7 +182,7 @@ def _called(path: str) -> _Called:
 
 
 def _words_at(name: str) -> list[list[str]]:
-    """The word at each position of a name; behind one in camel case its parts."""
+    """The word at each position of a name, followed by its parts if it is in camel case."""
     found = []
     for terms, width in map(raw_terms, raw_tokens(name)):
         found += [[term for term, offset in terms if offset == i and term.isalnum()] for i in range(width)]

@@ -1,7 +1,7 @@
 """The counts of a collection that a query needs, added up so that several collections rank as one.
 
-BM25F and the features are made of how many documents there are, how many hold each word, and how long they are on
-average. With the sums over all collections each gives its documents the values that one index of all would give them.
+BM25F and the features depend on how many documents there are, how many hold each word, and how long they are on
+average. With the sums over all collections each gives its documents the values that a single index would give them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from indexer.storage.snapshot import Snapshot
 
 
 class CollectionStatistics(Struct, frozen=True):
-    """Of one collection, or of several together."""
+    """The counts of one collection, or of several together."""
 
     n_documents: Count = 0
     n_words: dict[str, Count] = {}
@@ -44,7 +44,7 @@ def sum_of_statistics(parts: Iterable[CollectionStatistics]) -> CollectionStatis
 
 
 def statistics_of(snapshot: Snapshot, lookup: ConceptLookup, concepts: Iterable[Concept]) -> CollectionStatistics:
-    """Those of one index for the concepts of a query."""
+    """The counts of one index for the concepts of a query."""
     lengths = _lengths(snapshot)
     return CollectionStatistics(
         snapshot.n_documents, {field: own[0] for field, own in lengths.items()},

@@ -4,8 +4,8 @@ A concept is one thing asked for: a word with the indexed forms that share its s
 prefix, the pieces of a joined word. It has one occurrence count for each document and field.
 
 A joined word (get_or_create, --no-ff, /etc/fstab) is answered by the documents that hold it as written, then by those
-that hold its pieces next to each other; only where there are none, by those that hold all pieces anywhere. Where there
-are none either, or a piece is a function word (peut-il), its pieces are asked for one by one.
+that hold its pieces next to each other; only if there are none, by those that hold all pieces anywhere. If there are
+none either, or a piece is a function word (peut-il), its pieces are asked for one by one.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from indexer.text.analysis import (
 from indexer.text.language import is_function_word
 
 COMPLETED = 0.1
-"""what an occurrence of a completion counts where the typed word is one itself: they fill in after its own matches"""
+"""weight of a completion's occurrence where the typed word is itself indexed: completions come after its matches"""
 QUERY_FIELDS = {
     "from": ("author",), "to": ("recipients",), "path": ("path", "name"), "subject": ("title", "subject"),
     None: TEXT_FIELDS,
 }  # fmt: skip
-"""where a query field looks; any other name is the field of the index or the property itself"""
+"""field of the query -> fields of the index; any other name is that of the index field or property itself"""
 FEW_HOLD = 20
-"""a word that so many documents hold by itself needs no others"""
+"""a word that this many documents hold by itself needs no compounds"""
 MAX_CONCEPTS = 200
-"""of one query: pieces of joined words that stand nowhere in a row, and what is scored; those beyond are passed over"""
+"""most of one query, pieces of joined words that stand nowhere in a row included; further ones are passed over"""
 NOT_AS_WRITTEN = 0.001
-"""what an occurrence counts in a document that holds the pieces of a word, where others hold it as written"""
+"""weight of an occurrence in a document that holds only the pieces of a word, if others hold it as written"""
 
 
 class Concept(Meant, frozen=True, eq=False):
@@ -58,7 +58,7 @@ class Concept(Meant, frozen=True, eq=False):
 
     node: Word | Phrase
     forms: tuple[tuple[str, ...], ...]
-    """alternatives; each is a run of terms that must all occur (one term, but for joined words)"""
+    """alternatives; each is a run of terms that must all occur (one term, except for joined words)"""
     surface: tuple[str, ...]
     """the forms exactly as typed, folded: the rest of `forms` are stem variants or completions"""
     fields: tuple[str, ...]
@@ -68,37 +68,37 @@ class Concept(Meant, frozen=True, eq=False):
     offset: int = 0
     """its first position in the query, function words counted"""
     completions: tuple[tuple[str, ...], ...] = ()
-    """what a word of the index, half typed perhaps, may become: these count little, and only where `forms` do not"""
+    """what an indexed word that may be half typed could become: they count little, and only where no form occurs"""
     own_forms: tuple[tuple[int, str], ...] = ()
-    """(place in LANGUAGES, term): further forms that count in the documents of that language alone"""
+    """(place in LANGUAGES, term): further forms that count only in documents of that language"""
     compounds: tuple[tuple[int, str], ...] = ()
-    """the same of words that are made of this one and others; they count as completions do"""
+    """the same for words composed of this one and others; they count as completions do"""
     month: int = 0
-    """of the name of a month, from 1: names of files tell it by its number, too"""
+    """number of the month, from 1, if it names one: file names may tell it by its number; else 0"""
     is_beginning: bool = False
-    """any word that begins as `surface` answers it: `forms` are completions, or there are some beside them"""
+    """whether any word beginning with `surface` matches: `forms` are completions, or there are `completions`"""
     pieces: tuple[tuple[str, ...], ...] = ()
-    """of a joined word: the terms that may stand at each of its positions, next to each other; () for others"""
+    """for a joined word: the terms that may stand at each of its adjacent positions; () for others"""
     name_pieces: tuple[tuple[str, ...], ...] = ()
-    """the same for names of files, where a number may go on: IMG_2026 is the beginning of IMG_20260815"""
+    """the same for file names, where a number may be longer: IMG_2026 is the beginning of IMG_20260815"""
     written: str = ""
-    """in lower case, a word that is meant as it is written; "" for others"""
+    """a word that is meant exactly as written, in lower case; "" for others"""
     spellings: tuple[tuple[str, ...], ...] = ()
-    """other ways to write a day, a month or a long number: terms in a row each"""
+    """other ways to write a day, a month or a long number, each as terms in a row"""
 
     @property
     def rows(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
-        """All ways to write what stands in a row, each as the terms that may stand at each position."""
+        """All ways to write a joined word in a row, each as the terms that may stand at each position."""
         return (self.pieces, *(tuple((term,) for term in way) for way in self.spellings))
 
     @property
     def key(self) -> str:
-        """Its name in every index: a joined word in a row is not the same as its pieces anywhere."""
+        """Names it in every index; a joined word in a row has another key than its pieces anywhere."""
         return f"{self.node.position}{'+' if self.pieces else ' '}{' '.join(self.surface)}"
 
     @property
     def word(self) -> str:
-        """What was typed, folded; of scripts that are indexed in pairs the whole word, and Korean in syllables."""
+        """What was typed, folded; in scripts indexed by pairs the whole word, Korean in syllables."""
         name = self.surface[0]
         typed = (raw for raw in map(fold, raw_tokens(self.node.text)) if name in raw)
         whole = unicodedata.normalize("NFC", next(typed, name))
@@ -122,10 +122,10 @@ class Frequency(Struct, frozen=True):
     """in any field"""
     by_field: dict[str, Count] = {}
     written: bool = False
-    """one holds it as it is written"""
+    """whether one of them holds it as written"""
 
     def plus(self, other: Frequency) -> Frequency:
-        """Of two collections together."""
+        """The frequency in two collections together."""
         fields = self.by_field.keys() | other.by_field.keys()
         return Frequency(
             self.n_documents + other.n_documents,
@@ -148,7 +148,7 @@ class ConceptLookup:
     ) -> None:  # fmt: skip
         """Words are stemmed by `languages` everywhere, by `own_languages` in the documents of each.
 
-        What other collections hold of these concepts, `elsewhere` says by their keys.
+        `elsewhere` gives the frequencies of these concepts in other collections, by `Concept.key`.
         """
         self.snapshot, self.languages, self._texts, self._elsewhere = snapshot, languages, texts, elsewhere
         self.own_languages = own_languages
@@ -160,10 +160,10 @@ class ConceptLookup:
 
     def of(self, node: Word | Phrase) -> list[Concept]:
         """As `node_concepts`."""
-        key = (node, node.position)  # the same word at two places is equal, and yet two nodes
+        key = (node, node.position)  # equal words at two places are two nodes
         if key not in self._found:
             unfinished = isinstance(node, Word) and node.unfinished
-            n_characters = len(node.text)  # of which no more pieces can be made
+            n_characters = len(node.text)  # it cannot have more pieces
             most = n_characters if isinstance(node, Phrase) else min(n_characters, self._room)
             question = ("concepts", *key, node.length, unfinished, self.languages, self.own_languages, most)
             found = self.keep(question, partial(node_concepts, self, node, most=most)) if most else []
@@ -174,7 +174,7 @@ class ConceptLookup:
         return self._found[key]
 
     def keep(self, question: tuple[object, ...], look_up: Callable[[], Answer]) -> Answer:
-        """The answer to a question about these texts, kept for the queries that follow."""
+        """The answer to a question about these texts, cached for later queries."""
         return self.snapshot.keep((self._texts is adjacency.nothing_written, *question), look_up)
 
     def counts(self, concept: Concept) -> adjacency.Counts:
@@ -198,7 +198,7 @@ class ConceptLookup:
         return Frequency(n_documents, {field: docs.size for field, (docs, _) in found.items()}, written)
 
     def _written(self, concept: Concept, found: adjacency.Counts) -> Ints:
-        """The documents that hold a concept as it is written."""
+        """The documents that hold a concept as written."""
         return self.snapshot.keep(
             ("written", self._texts is adjacency.nothing_written, concept),
             lambda: adjacency.holders(self.snapshot, found, self._texts, concept.written, prefix=concept.is_beginning),
@@ -215,7 +215,7 @@ class ConceptLookup:
 
 
 def _is_looked_up(concept: Concept, found: adjacency.Counts) -> bool:
-    """Whether texts are read to see which documents hold a concept as it is written."""
+    """Whether texts are read to see which documents hold a concept as written."""
     rare = bool(found) and (bool(concept.pieces) or sum(docs.size for docs, _ in found.values()) <= adjacency.RARE)
     return bool(concept.written) and rare
 
@@ -229,7 +229,7 @@ def concepts_of(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
 
 
 def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> list[Concept]:
-    """The concepts of one word or phrase of the query; of pieces that are asked for one by one the first `most`."""
+    """The concepts of one word or phrase of the query; at most `most` pieces that are asked for one by one."""
     fields = QUERY_FIELDS.get(node.field, (node.field or "body",))
     if isinstance(node, Phrase):
         ways = variants.in_phrase(lookup.snapshot, node.text, fields, exact=node.exact)
@@ -250,8 +250,8 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> l
 
 
 def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Concept]:
-    """A word that stands nowhere as the two that stand in a row, as light sheet for lightsheet; where a language joins
-    words also as the two that it is made of, if a document holds both."""
+    """A word that is nowhere in the index as two words that stand in a row: light sheet for lightsheet; in languages
+    that join words, also as the two words that compose it, if a document holds both."""
     word, fields, languages = concept.surface[0], concept.fields, {*lookup.languages, *lookup.own_languages}
     if lookup.elsewhere(concept).n_documents or not word.isalpha():
         return [concept]
@@ -321,7 +321,7 @@ def _raw_concepts(
 def _one_concept(
     lookup: ConceptLookup, node: Word, raw: str, whole: str, fields: tuple[str, ...], *, prefix: bool
 ) -> Concept:
-    """Of a raw token, or a part of one, that is one term: `whole`."""
+    """The concept of a raw token, or a part of one, that is the single term `whole`."""
     snapshot, typed = lookup.snapshot, fold(raw)
     known = prefix and node.unfinished and node.text.endswith(raw) and variants.is_known(snapshot, whole, fields)
     is_part = is_half(whole) and not node.exact
@@ -346,7 +346,7 @@ def _one_concept(
 def _in_other_letters(
     lookup: ConceptLookup, raw: str, whole: str, fields: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Words of the index with ligatures and umlauts for two letters, or the reverse: surely the typed, and maybe."""
+    """Indexed words with ligatures and umlauts for two letters, or the reverse: those surely meant, and perhaps."""
     languages = (*lookup.languages, *lookup.own_languages)
     longer = (term for term in variants.in_two_letters(raw) if variants.is_known(lookup.snapshot, term, fields))
     return tuple(longer), variants.in_one_letter(lookup.snapshot, whole, fields, languages)
@@ -355,7 +355,7 @@ def _in_other_letters(
 def _contracted(
     lookup: ConceptLookup, node: Word, words: list[tuple[str, bool]], fields: tuple[str, ...], *, prefix: bool
 ) -> list[Concept]:
-    """The words beside apostrophes, each with its own forms; what is left of one is a function word."""
+    """The concepts of words joined by apostrophes; a remnant of a word (l', 'll) is a function word."""
     concepts: list[Concept] = []
     for i, (word, is_rest) in enumerate(words):
         found = _raw_concepts(lookup, node, word, fields, prefix=prefix and i == len(words) - 1)
@@ -383,11 +383,11 @@ def _joined_concepts(
 
 _PREFIXES = frozenset(["anti", "by", "co", "de", "ex", "inter", "mid", "multi", "non", "off", "out", "over", "post",
                        "pre", "re", "semi", "sub", "un", "under", "up"])  # fmt: skip
-"""what says nothing by itself in front of another word: pre-war, off-centre, by-pass"""
+"""prefixes that say nothing by themselves: pre-war, off-centre, by-pass"""
 
 
 def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
-    """A concept of one word with what it is in the languages of few documents, and what is made of it."""
+    """A concept of one word with its forms in the rarer languages, and the compounds that contain it."""
     snapshot, word, node = lookup.snapshot, concept.surface[0], concept.node
     is_word = isinstance(node, Word) and not (node.exact or node.field or concept.pieces or concept.width > 1)
     if month := getattr(node, "month", 0) or (MONTHS.get(word, 0) if is_word and word not in ABBREVIATED else 0):
@@ -405,7 +405,7 @@ def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
 
 
 def _n_holders(snapshot: Snapshot, concept: Concept) -> int:
-    """At most so many hold one of the forms in title or text."""
+    """An upper bound on how many documents hold one of the forms in title or text."""
     terms = [*(run[0] for run in concept.forms), *(term for _, term in concept.own_forms)]
     return sum(snapshot.document_frequency(field, term) for term in terms for field in variants.OWN_FIELDS)
 
@@ -419,9 +419,9 @@ def _adjacent_counts(snapshot: Snapshot, pieces: tuple[tuple[str, ...], ...], fi
 def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints, Floats]:
     """The documents [n] (ascending) that hold the concept in `field`, and its occurrences in each [n].
 
-    An alternative of several terms occurs as often as the rarest of them; alternatives add up, but for a
-    joined word and its own pieces, of which the larger counts (the index holds the pieces of each whole).
-    An occurrence of a completion counts `COMPLETED`. Of a joined word only the pieces in a row count.
+    An alternative of several terms occurs as often as the rarest of them; alternatives add up, except a joined
+    word and its own pieces, of which the larger counts (the index holds the pieces of each whole). An occurrence
+    of a completion counts `COMPLETED`. For a concept with `pieces` only these in a row count.
     """
     if concept.pieces:
         pieces = (field == "name" and concept.name_pieces) or concept.pieces
@@ -440,8 +440,8 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
 
 
 def _in_numbers(snapshot: Snapshot, concept: Concept, field: str) -> list[tuple[Ints, Floats]]:
-    """The documents whose names or folders tell a concept with a number: 7 as 07, 24 as 2024, a month by its own; in
-    names also scan and 2024 as scan0012 and 20240315."""
+    """The documents whose names or folders write a concept with a number: 7 as 07, 24 as 2024, a month as its number;
+    in names also scan as scan0012 and 2024 as 20240315."""
     word, found = concept.surface[0], list[tuple[Ints, Floats]]()
     if concept.month:
         found.append(snapshot.keep(("month", field, concept.month), partial(_of_month, snapshot, field, concept.month)))
@@ -462,7 +462,7 @@ def _in_numbers(snapshot: Snapshot, concept: Concept, field: str) -> list[tuple[
 
 
 def _of_month(snapshot: Snapshot, field: str, month: int) -> tuple[Ints, Floats]:
-    """The documents whose names or folders tell a month beside a year, each once: 2024-03, 20240315, Mrz 2024."""
+    """The documents whose names or folders give a month beside a year, counted once: 2024-03, 20240315, Mrz 2024."""
     names, years = (f"{month:02}", *MONTH_NAMES[month]), [str(year) for year in YEARS]
     known = tuple(year for year in years if snapshot.document_frequency(field, year))
     begun = (snapshot.terms_with_prefix(field, year + names[0][0], variants.MAX_NAMES) for year in years)
@@ -474,13 +474,13 @@ def _of_month(snapshot: Snapshot, field: str, month: int) -> tuple[Ints, Floats]
 
 
 ABBREVIATED = frozenset(("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "oct", "nov", "dec"))
-"""months that are shortened, which mean something else in some language too, as English may: mar, set, dec"""
+"""abbreviated months, which like English "may" also mean something else in some language: mar, set, dec"""
 YEARS = range(1970, 2060)
-"""whose months are looked for in names"""
+"""years whose months are looked for in names"""
 
 
 def _counts_in_languages(snapshot: Snapshot, field: str, terms: Sequence[tuple[int, str]]) -> list[tuple[Ints, Floats]]:
-    """Of each (place in LANGUAGES, term) those in the documents of its language."""
+    """For each (place in LANGUAGES, term) its counts in the documents of its language."""
     found = []
     for language, term in terms:
         held, mask = snapshot.postings(field, term), variants.in_language(snapshot, field, term, language)
@@ -489,7 +489,7 @@ def _counts_in_languages(snapshot: Snapshot, field: str, terms: Sequence[tuple[i
 
 
 def _summed(lists: Sequence[tuple[Ints, Floats]], *, most: bool = False) -> tuple[Ints, Floats]:
-    """All documents of the lists, and their occurrences added up, or with `most` the largest."""
+    """All documents of the lists with their occurrences added up or, with `most`, the largest of them."""
     docs = adjacency.union([own for own, _ in lists])
     total = np.zeros(docs.size)
     for own, tf in lists:
@@ -509,7 +509,7 @@ def _any_counts(snapshot: Snapshot, field: str, forms: tuple[tuple[str, ...], ..
 
 
 def _filled_in(own: tuple[Ints, Floats], others: tuple[Ints, Floats]) -> tuple[Ints, Floats]:
-    """The counts of a word, and in the documents that do not hold it `COMPLETED` of those of its completions."""
+    """The counts of a word and, in documents that do not hold it, `COMPLETED` times those of its completions."""
     new = ~adjacency.among(others[0], own[0])
     docs = np.concatenate([own[0], others[0][new]])
     tf = np.concatenate([own[1], COMPLETED * others[1][new]])

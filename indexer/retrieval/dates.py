@@ -44,7 +44,7 @@ _DAYS = (
 WEEKDAYS = frozenset(_DAYS.split())
 MONTH_NAMES = {number: tuple(name for name, own in MONTHS.items() if own == number) for number in range(1, 13)}
 HEAD = 500
-"""characters at the beginning of a text in which its date may stand"""
+"""characters at the beginning of a text within which its date may stand"""
 
 _YEAR, _MONTH, _DAY = r"((?:19|20)\d\d)", r"(0[1-9]|1[0-2])", r"(0[1-9]|[12]\d|3[01])"
 _MONTH_NAME = rf"(?<![^\W\d_])({'|'.join(sorted(MONTHS, key=len, reverse=True))})(?![^\W\d_])\.?"
@@ -75,7 +75,7 @@ _WHOLE: tuple[tuple[str, Made], ...] = (
     (rf"(?<![\d.])(\d{{1,2}})([-_. /])(\d{{1,2}})\2{_YEAR}(?!\d)", lambda d, _, m, y: _day_month_year(d, m, y)),
     (rf"(?<![\w.]){_DAY}\.{_MONTH}\.(\d\d)(?![\w.])", lambda d, m, y: _day(y, m, d)),
 )  # fmt: skip
-"""what a whole date looks like, and the day that it means"""
+"""patterns of whole dates, each with what gives its day"""
 _PARTS: tuple[tuple[str, Made], ...] = (
     (rf"(?<!\d){_YEAR}{_GAP}{_MONTH_NAME}", lambda y, m: _day(y, MONTHS[m])),
     (rf"{_MONTH_NAME}{_GAP}((?:19|20)?\d\d)(?!\d)", lambda m, y: _day(y, MONTHS[m])),
@@ -85,12 +85,12 @@ _PARTS: tuple[tuple[str, Made], ...] = (
     (rf"(?<![^\W_])q([1-4]){_GAP}{_YEAR}(?!\d)", lambda q, y: _day(y, 3 * int(q))),
     (rf"(?<![^\W_]){_YEAR}(?![^\W_])", _day),
 )
-"""the same of a month, a quarter or a year alone"""
+"""the same for a month, a quarter or a year alone"""
 _YEAR_OR_DAYS = r"(?<=1)9\d\d|(?<=2)0\d\d|\d\.\d\d\.\d\d"
 _NUMBERS = re.compile(rf"\d(?:{_YEAR_OR_DAYS}|\W*[^\W\d_]+\W*\d\d)")
-"""what every whole date has of one of; a pattern that begins with a digit is looked for faster"""
+"""one of these is in every whole date; a pattern that begins with a digit is searched faster"""
 _WITHOUT_MONTH, _LETTERS = re.compile(rf"\d(?:{_YEAR_OR_DAYS})"), re.compile(r"[^\W\d_]+")
-_compiled = cache(re.compile)  # when a number is first seen: all of them take 5 ms
+_compiled = cache(re.compile)  # compiled when first needed: all of them take 5 ms
 
 
 def _first(text: str, patterns: Iterable[tuple[str, Made]]) -> float | None:
@@ -106,9 +106,9 @@ def _first(text: str, patterns: Iterable[tuple[str, Made]]) -> float | None:
 
 @lru_cache(maxsize=10_000)
 def day_of_name(name: str) -> float | None:
-    """The day that a name without its ending tells, counted from the year 1 (parts of a day behind the point).
+    """The day that a name without its ending gives, as days from the year 1 (the time as a fraction).
 
-    Of several ways to read it the most exact; a month or a year stands for its first day. None where there is no date.
+    Of several readings the most exact; a month or a year stands for its first day. None where there is no date.
     """
     return _first(folded, (*_WHOLE, *_PARTS)) if re.search(r"\d", folded := fold(name)) else None
 
@@ -119,7 +119,7 @@ _TYPED = tuple(re.compile(pattern) for pattern in (
     r"(?P<y>(?:19|20)\d\d)[-_./](?P<m>0[1-9]|1[0-2])|(?P<M>0?[1-9]|1[0-2])[-_./](?P<Y>(?:19|20)\d\d)",
     r"(?P<m>0?[1-9]|1[0-2])/(?P<y>\d\d)",
 ))  # fmt: skip
-"""a day and a month as they are typed as one word; a month also without the century: 11/24"""
+"""days and months typed as one word; a month also without the century: 11/24"""
 
 
 @lru_cache(maxsize=1_000)

@@ -24,7 +24,7 @@ from indexer.storage.snapshot import NOTHING, PLACE_BITS, Snapshot
 from indexer.text.analysis import words_of
 
 FAR = 64
-"""words; a gap at least this wide counts as not near at all"""
+"""words; a gap at least this wide does not count as near"""
 MAX_CONCEPTS = 8
 """only the first concepts of a long query are looked at"""
 
@@ -33,20 +33,20 @@ class Nearness(Struct, frozen=True, eq=False):
     """Closeness of neighbouring query words in one field, each [n_docs] in [0, 1]."""
 
     phrase: Floats
-    """1 when all words stand next to each other in the query's order somewhere, else half the share of pairs that do"""
+    """1 if all words stand in a row in the query's order somewhere, else half the share of adjacent pairs that do"""
     ordered: Floats
     """mean over neighbouring pairs of 1 / smallest gap with the second after the first"""
     near: Floats
     """the same in either order"""
     early: Floats
-    """1 / (1 + first position / 50): how near the beginning the field first speaks of any word"""
+    """1 / (1 + first position / 50): how near its beginning the field first holds any of the words"""
 
 
 def nearness(snapshot: Snapshot, concepts: tuple[Concept, ...], fields: Sequence[str], docs: Ints) -> list[Nearness]:
     """Closeness in several fields, [n_fields], for the document numbers `docs` [n_docs] (any order).
 
-    The fields are looked at in one pass, each as a document of its own. Two words stand as in the query when they are
-    as far apart as there: function words between them count.
+    All fields are handled in one pass, each as a document of its own. Two words stand as in the query if they are as
+    far apart as there: function words between them count.
     """
     ascending, concepts = np.sort(docs), concepts[:MAX_CONCEPTS]
     steps = [right.offset - left.offset for left, right in pairwise(concepts)]
@@ -120,9 +120,9 @@ def _smallest_gap(left: Ints, right: Ints, n_rows: int) -> Floats:
     """[n_rows] the smallest distance from a place of `left` to a later place of `right` in the same row."""
     gaps = np.full(n_rows, float(FAR))
     after = right.searchsorted(left, side="right")
-    n = int(after.searchsorted(right.size))  # those behind the last of `right` have none behind them
+    n = int(after.searchsorted(right.size))  # places after the last of `right` have no later one
     distances = right[after[:n]] - left[:n]
-    near = (distances < FAR).nonzero()[0]  # in another row it is farther
+    near = (distances < FAR).nonzero()[0]  # a place in another row is farther
     if near.size:
         own = left[near] >> PLACE_BITS
         starts = firsts(own)
@@ -144,9 +144,9 @@ class Usage(Struct, frozen=True, eq=False):
     same_query: Floats
     """how often it was picked for exactly this set of query words, saturating: one pick counts little"""
     similar_query: Floats
-    """the same added up over other queries, each times the squared share of words it has in common with this one"""
+    """the same summed over other queries, each times the squared share of words that it shares with this one"""
     folder_share: Floats
-    """share of the user's picks that lie in its folder (or, at a quarter of the weight, next to that folder)"""
+    """share of the user's picks in its folder (and, at a quarter of the weight, beside that folder)"""
     type_share: Floats
     """share of the user's picks that are of its type"""
 
@@ -157,7 +157,7 @@ class Usage(Struct, frozen=True, eq=False):
 
 
 MU = {"title": 10.0, "body": 300.0, "name": 5.0}
-"""Dirichlet prior of the language model, in words: about the length of a usual field"""
+"""Dirichlet prior of the language model, in words: about the usual length of the field"""
 DAY = 86_400.0
 WEEK, HALF_YEAR = 7 * DAY, 182 * DAY
 TYPE_GROUPS = {
@@ -168,14 +168,14 @@ TYPE_GROUPS = {
     "is_mail": ("mail", "calendar"),
 }
 _TYPE_GROUPS = {name: np.isin(TYPES, group).astype(np.float64) for name, group in TYPE_GROUPS.items()}
-"""[n_types] 1 for those of the group"""
+"""[n_types] 1 for the types of the group"""
 
 
 def raw_features(
     snapshot: Snapshot, candidates: Candidates, usage: Usage, *, titles: list[str], names: list[str], now: float,
     meaning: Floats | None = None,
 ) -> Floats:  # fmt: skip
-    """[n_docs, n_features] not yet scaled over the page; `titles` and `names` (of files) are as the candidates are.
+    """[n_docs, n_features] not yet scaled over the page; `titles` and file `names` [n_docs] are the candidates'.
 
     `meaning` [n_docs] in [0, 1] says how close each is to the query in meaning; None where nobody
     knows. `now` is in seconds since the epoch. A query without words (conditions only) has zeros for all text features.
@@ -268,7 +268,7 @@ def _coverages(candidates: Candidates, weights: Floats) -> dict[str, Floats]:
 
 
 def _surface_share(snapshot: Snapshot, candidates: Candidates) -> Floats:
-    """Share of the occurrences in title and text that have the form that was typed."""
+    """Share of the occurrences in title and text that have the form typed."""
     typed = np.zeros(candidates.docs.size)
     total = np.zeros(candidates.docs.size)
     for i, concept in enumerate(candidates.concepts):
@@ -292,7 +292,7 @@ def _nearness(snapshot: Snapshot, candidates: Candidates) -> dict[str, Floats]:
 
 
 def _exactness(candidates: Candidates, **kinds: Iterable[tuple[str, ...]]) -> dict[str, Floats]:
-    """How far each text [n_docs] of each kind, given by its words, is made of the words of the query."""
+    """How far the words of each text [n_docs] of each kind are those of the query."""
     asked, asked_set = candidates.words, set(candidates.words)
     forms = {run[0] for concept in candidates.concepts for run in concept.forms if len(run) == 1} | asked_set
     meant = held_as_written(candidates)
@@ -310,7 +310,7 @@ def _exactness(candidates: Candidates, **kinds: Iterable[tuple[str, ...]]) -> di
 
 
 def held_as_written(candidates: Candidates) -> Mask:
-    """[n_docs] False for those that hold only the pieces of a word that is meant as it is written."""
+    """[n_docs] False for those that hold only the pieces of a word that is meant as written."""
     meant = np.ones(candidates.docs.size, dtype=bool)
     for i, concept in enumerate(candidates.concepts):
         if concept.written:
@@ -326,7 +326,7 @@ def _words_of_name(name: str) -> tuple[str, ...]:
 
 
 def age(modified: Floats, tonight: float) -> Floats:
-    """Seconds from dates to `tonight`, the next midnight; one after it, mostly of a wrong clock, is taken as past."""
+    """Seconds from dates to `tonight`, the next midnight; a later date (mostly a wrong clock) counts as past."""
     past = tonight - modified
     return np.where(past < 0.0, DAY - past, past)
 

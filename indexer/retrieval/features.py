@@ -28,7 +28,7 @@ class Feature(Struct, frozen=True):
     scale: str
     """one of SCALES"""
     description: str
-    """what it tells of a result, for a person; how much of that there is, its value says"""
+    """what it tells a person about a result; its value says how much of that there is"""
 
 
 def _field_features(field: str, label: str) -> tuple[Feature, ...]:

@@ -1,7 +1,7 @@
-"""What a query names: the file of this name or of a path that ends so, the document of this title.
+"""What a query names: a file of this name, or whose path ends like this, or a document of this title.
 
-A name is read as it is typed and as a shell or a file manager pastes it: in quotes, with backslashes before blanks, as
-a file:// address, from ~ on, with a line number behind it, with the backslashes of Windows.
+A name is read as typed and as a shell or a file manager pastes it: in quotes, with backslashes before blanks, as a
+file:// address, beginning with ~, followed by a line number, with the backslashes of Windows.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Rows = Callable[[Sequence[int]], Mapping[int, DocumentRow]]
 
 STEM_WORDS, STEM, TITLE_WORDS, TITLE, NAME_WORDS, NAME, VERY_NAME = range(1, 8)
 """how surely a document is named: by its name without ending, its title, its name or the end of its path; each by its
-words alone, or sign by sign (case and accents aside, and at last these too)"""
+words alone, or character by character (without case and accents; VERY_NAME: with them)"""
 MOST_NAMESAKES = 3
-"""a name without its ending that more files have is a word like others"""
+"""if more files share a name without its ending, it counts as an ordinary word"""
 MOST_LOOKED_AT = 300
-"""documents whose names or titles are compared with the text"""
+"""most documents whose names or titles are compared with the text"""
 LONGEST = 1_000
 """characters; a longer text names nothing"""
 
 MAIL = TYPES.index("mail")
 MOST_REPLIES = 3
-"""words as Re: before the subject of a mail that is found by it"""
+"""most words such as Re: before a subject by which a mail is found"""
 
 _REPLY = re.compile(r"\s*(?:(?:re|fwd?|aw|wg|sv|antw|tr|rv)\s*:\s*)+", re.IGNORECASE)
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
@@ -69,7 +69,7 @@ def _raise(levels: dict[int, int], found: Mapping[int, int]) -> None:
 
 @lru_cache(maxsize=100)
 def names_meant(text: str) -> tuple[str, ...]:
-    """The names that `text` may stand for, first as it is."""
+    """The names that `text` may stand for, the first as typed."""
     typed = text.strip()
     typed = typed[1:] if typed.startswith("$'") else typed
     found = [typed, typed.strip(_QUOTES)]
@@ -92,7 +92,7 @@ def names_meant(text: str) -> tuple[str, ...]:
 
 
 def path_parts(path: str) -> list[str]:
-    """The folders and the name of a path as it may be typed; none for that of a folder."""
+    """The folders and the name in a typed path; [] for the path of a folder."""
     return [part for part in path.split("/") if part not in ("", ".", "..")] if not path.endswith("/") else []
 
 
@@ -134,7 +134,7 @@ def _levels(snapshot: Snapshot, docs: Ints, rows: Rows, level_of: Callable[[Docu
 
 
 def name_level(path: str, part: str, parts: Sequence[str]) -> int:
-    """How surely `parts`, the end of a path, mean the file at `path` or the `part` in it; 0 for not at all."""
+    """How surely `parts`, the end of a path, name the file at `path` or the `part` in it; 0 for not at all."""
     own = path.split(os.sep)
     ends = [own, [*own, *part.split("/")]] if part else [own]
     return max(_end_level(end[-len(parts) :], parts) for end in ends)
@@ -154,9 +154,9 @@ def _end_level(own: Sequence[str], parts: Sequence[str]) -> int:
 
 
 def _likeness(own: Sequence[str], parts: Sequence[str]) -> int:
-    """2 for the same signs but for case and accents, 1 for the same words, else 0.
+    """2 for the same characters except for case and accents, 1 for the same words, else 0.
 
-    Of a word that is meant as it is written, as get_or_create, the words alone are none.
+    For a word that is meant as written, such as get_or_create, equal words are not enough.
     """
     if all(fold(a) == fold(b) for a, b in zip(own, parts, strict=True)):
         return 2
@@ -166,13 +166,13 @@ def _likeness(own: Sequence[str], parts: Sequence[str]) -> int:
 
 
 def _bare(subject: str) -> str:
-    """A subject without what says that it answers another."""
+    """A subject without its Re: and Fwd: marks."""
     marks = _REPLY.match(subject)
     return subject[marks.end() :] if marks else subject
 
 
 def title_level(title: str, text: str) -> int:
-    """How surely `text` means a document of that title, or an answer to it; 0 for not at all."""
+    """How surely `text` names a document of that title, or an answer to it; 0 for not at all."""
     found = _likeness(*([_bare(" ".join(one.split()))] for one in (title, text)))
     return TITLE_WORDS + found - 1 if found else 0
 

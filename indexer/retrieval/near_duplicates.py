@@ -1,4 +1,4 @@
-"""Near-equal candidates: which of them answer a query alike, and which are one text in several formats.
+"""Near-equal candidates: which of them answer a query equally well, and which are one text in several formats.
 
 Bills of one firm, minutes of one board, drafts and releases match the words of a query that names them about equally;
 what tells them apart for BM25F is then chance (a word more here, a shorter text there), while a person looks for the
@@ -6,17 +6,16 @@ newest. Two candidates are *alike* for a query when
 
 * their texts resemble each other, or they belong to one series (the same title and name but for numbers and months),
   and
-* each concept of the query stands in both in the same place: outside the text, in the text alone, or not at all. In a
-  series, whose texts differ, a concept that stands in the texts of some members only is content, and tells them
-  apart; and so does a query most of whose concepts stand in the texts alone, unless these resemble each other much
-  or their names tell versions.
+* each concept of the query is in the same place in both: outside the text, only in the text, or absent. In a series,
+  whose texts differ, a concept in the texts of only some members is content, and tells them apart; so does a query
+  most of whose concepts are only in the texts, unless these resemble each other much or their names give versions.
 
-Which one is newer? For mails their dates decide. For other documents the dates in their names decide, where all have
-one; then, in a series, the versions (draft, v2, final, signed); else the dates of the files; where the files were
-written in one go, the dates in their texts; and last, if the query asks nothing of the texts, the numbers in names.
+Which one is newer? For mails their dates decide. For other documents the dates in their names decide, if all have one;
+then, in a series, the versions (draft, v2, final, signed); else the dates of the files; if the files were written in
+one go, the dates in their texts; and last, if the query asks nothing of the texts, the numbers in names.
 
-So a year that the query names keeps the documents of that year together, and a question about what was said in one of
-fifty meetings is answered by the text, not by the date.
+So a year in the query keeps the documents of that year together, and a question about what was said in one of fifty
+meetings is answered by the text, not by the date.
 """
 
 from __future__ import annotations
@@ -41,20 +40,20 @@ from indexer.text.analysis import fold
 LEAST_RESEMBLANCE = 0.5
 """texts with this share of words in common are alike"""
 TWIN_RESEMBLANCE = 0.87
-"""so high an estimate have seven in eight of the pairs with just nine tenths of their words in common"""
+"""seven in eight of the pairs that share just nine tenths of their words have at least this estimate"""
 NAMESAKE_RESEMBLANCE = 0.7
-"""formats of one name are twins from here on, and texts that are asked for their contents are alike"""
+"""least resemblance of twins under one name, and of alike texts if the query asks for contents"""
 MIN_TWIN_WORDS = 20
 COMMON_SHARE = 0.9
-"""a concept in the texts of so many members of a series says nothing about one of them"""
+"""a concept that this share of a series holds does not tell its members apart"""
 BULK_SECONDS = 3600.0
-"""files whose dates lie within this were written in one go, by a copy or an archive: their names say which is newer"""
+"""files with dates this close were written in one go, by a copy or an archive: names and texts say which is newer"""
 MOST_READ = 50
-"""like documents whose texts are looked at for a date"""
+"""most alike documents whose texts are searched for a date"""
 MOVED = 1e-6
-"""points; nothing is said of less"""
+"""points; smaller moves are not mentioned"""
 LEAST_STEP = 1e-8
-"""points between documents of equal score, so that their order is a matter of scores too"""
+"""points put between documents of equal score, so that scores alone give the order"""
 REPLIES = frozenset({"re", "fwd", "fw", "aw", "wg", "sv", "antw", "tr", "rv"})
 """what stands before the subject of a mail that answers or forwards another"""
 STAGES = {
@@ -65,7 +64,7 @@ STAGES = {
         "signed unterschrieben unterzeichnet signe signee firmado firmada firmato firmata assinado getekend",
     )) for name in names.split()
 }  # fmt: skip
-"""what a name says of the version that a file is, folded -> how far that is; 1 where it says nothing"""
+"""word in a name that marks a version, folded -> its stage; a name without one has stage 1"""
 UNMARKED = (1, 0)
 _NO_PART = REPLIES | WEEKDAYS | MONTHS.keys() | STAGES.keys()
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -77,9 +76,9 @@ ABSENT, IN_TEXT, OUTSIDE = 0, 1, 2
 
 @lru_cache(maxsize=10_000)
 def series(title: str, name: str) -> str:
-    """What the members of a series share: the words of title and file name but for numbers, months, days and versions.
+    """What the members of a series share: the words of title and file name without numbers, months, days and versions.
 
-    `name` is "" for mails, whose subject tells. "" for a document without such words, which belongs to none.
+    `name` is "" for mails, whose subject decides. Returns "" without such words: the document belongs to no series.
     """
     stem = os.path.splitext(name)[0]
     words = [" ".join(w for w in _LETTERS.findall(fold(part)) if w not in _NO_PART) for part in (title, stem)]
@@ -88,7 +87,7 @@ def series(title: str, name: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def version(name: str) -> tuple[int, int]:
-    """How far a file name says that its text is, and the number of that: "plan draft 2" is (0, 2), "plan_v3" (1, 3) and
+    """The stage that a file name gives (STAGES), and its number: "plan draft 2" is (0, 2), "plan_v3" (1, 3) and
     "plan_final_v3" (2, 3)."""
     marks = [(STAGES[word], int(number or 0)) for word, number in _VERSION.findall(fold(name)) if word in STAGES]
     stage, number = max(marks, default=UNMARKED)
@@ -102,7 +101,7 @@ def numbers(name: str) -> tuple[int, ...]:
 
 
 def evidence(candidates: Candidates) -> Ints:
-    """Where each concept stands in each candidate, `[n_docs, n_concepts]`: ABSENT, IN_TEXT alone, or OUTSIDE it."""
+    """Where each candidate holds each concept, `[n_docs, n_concepts]`: ABSENT, only IN_TEXT, or OUTSIDE it."""
     levels = np.zeros((candidates.docs.size, len(candidates.concepts)), dtype=np.int64)
     for field, tf in candidates.tf.items():
         np.maximum(levels, np.where(tf > 0, IN_TEXT if field == "body" else OUTSIDE, ABSENT), out=levels)
@@ -110,7 +109,7 @@ def evidence(candidates: Candidates) -> Ints:
 
 
 def asks_for_contents(levels: Ints) -> Mask:
-    """[n_docs] whether more concepts stand in the text alone than outside it; `levels` `[n_docs, n_concepts]`."""
+    """[n_docs] whether more concepts are only in the text than outside it; `levels` `[n_docs, n_concepts]`."""
     asked: Mask = (levels == IN_TEXT).sum(axis=1) > (levels == OUTSIDE).sum(axis=1)
     return asked
 
@@ -118,11 +117,11 @@ def asks_for_contents(levels: Ints) -> Mask:
 def alike(
     levels: Ints, near: Ints, members_of: Sequence[str], scores: Floats, apart: Ints, are_versions: Mask
 ) -> Ints:  # fmt: skip
-    """The class of each candidate, `[n_docs]`: the number of the best-scored one that it is alike to.
+    """The class of each candidate, `[n_docs]`: the number of the best-scored one to which it is alike.
 
     `levels` `[n_docs, n_concepts]` as `evidence` gives them, `near` `[n_pairs, 2]` pairs whose texts resemble each
-    other, `members_of` `[n_docs]` as `series` names them; those of different `apart` `[n_docs]` are never alike. Of a
-    series, those that `are_versions` `[n_docs]` are alike in what they say, too.
+    other, `members_of` `[n_docs]` as `series` names them; those of different `apart` `[n_docs]` are never alike. In a
+    series, `are_versions` `[n_docs]` are alike even for a query that asks for contents.
     """
     classes = np.arange(len(levels))
     others: dict[int, list[int]] = defaultdict(list)
@@ -145,7 +144,7 @@ def alike(
 def _tied_in_series(
     levels: Ints, members_of: Sequence[str], apart: Ints, are_versions: Mask
 ) -> list[list[int]]:  # fmt: skip
-    """The members of each series that hold the concepts in the same places, but those told apart by their text."""
+    """The members of each series that hold the concepts in the same places, without those their texts tell apart."""
     members: dict[str, list[int]] = defaultdict(list)
     for i, name in enumerate(members_of):
         if name:
@@ -169,20 +168,20 @@ def _tied_in_series(
 
 
 class Dates(Struct, frozen=True, eq=False):
-    """What says of candidates which is newer."""
+    """All that can tell which of the candidates is newer."""
 
     modified: Floats
-    """[n_docs] seconds, of the files; of mails their own"""
+    """[n_docs] seconds: the dates of the files, or of the mails themselves"""
     names: Sequence[str]
-    """[n_docs] of the files, with their endings"""
+    """[n_docs] file names with their endings"""
     members_of: Sequence[str]
     """[n_docs] as `series` names them"""
     are_mails: Mask
     """[n_docs]"""
     in_text: Callable[[int], float | None]
-    """the day that the text of a candidate tells at its beginning"""
+    """candidate -> the date at the beginning of its text"""
     by_name: Mask
-    """[n_docs] which hold no concept in their text alone: only these are ordered by mere numbers"""
+    """[n_docs] whether no concept is only in its text: only such documents are ordered by mere numbers"""
 
 
 BY_FILES, BY_NAMES, BY_NUMBERS, BY_TEXTS = "", " by their names", " by their numbers", " by their texts"
@@ -193,7 +192,7 @@ def newest_first(scores: Floats, classes: Ints, dates: Dates) -> tuple[Floats, l
     """The scores `[n_docs]` with those of each class dealt out anew among its members, the highest to the newest;
     and what is said of each, `[n_docs]`: "newest of 44 alike by their names", "" where nothing moved.
 
-    Where nothing says which is newer, a class stays as it is.
+    If nothing tells which is newer, a class stays as it is.
     """
     dealt, said = scores.copy(), [""] * len(scores)
     members: dict[int, list[int]] = defaultdict(list)
@@ -214,7 +213,7 @@ def newest_first(scores: Floats, classes: Ints, dates: Dates) -> tuple[Floats, l
 
 
 def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
-    """A number for each of `rows` that is larger the newer it is, all equal where nothing says so; and what says it."""
+    """A number for each of `rows`, larger for newer (all equal, or [], if nothing tells), and by what it was told."""
     moments: list[float] = dates.modified[rows].tolist()
     if dates.are_mails[rows].all():
         return moments, BY_FILES
@@ -241,7 +240,7 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
 
 
 def _versions(stems: Sequence[str], moments: Sequence[float]) -> list[tuple[int, int]]:
-    """Of each name its version; one without marks that was changed after all drafts and numbers stands above these."""
+    """The version of each name; a name without marks that was changed after all marked ones ranks above them."""
     versions = list(map(version, stems))
     latest = max((moment for own, moment in zip(versions, moments, strict=True) if own != UNMARKED), default=math.inf)
     return [
@@ -251,13 +250,13 @@ def _versions(stems: Sequence[str], moments: Sequence[float]) -> list[tuple[int,
 
 
 def _places(keys: Sequence[tuple[Any, ...]]) -> list[float]:
-    """Of each key where it stands among the different ones."""
+    """The rank of each key among the distinct ones, from 0."""
     ordered = {key: float(place) for place, key in enumerate(sorted(set(keys)))}
     return [ordered[key] for key in keys]
 
 
 def _days(days: Iterable[float | None]) -> list[float]:
-    """All days, where each is known; else none, and those behind the first unknown one are not looked for."""
+    """All days if each is known, else []; stops at the first unknown one."""
     known: list[float] = []
     for day in days:
         if day is None:
@@ -271,7 +270,7 @@ def twins(
 ) -> list[tuple[int, int]]:
     """Those of the `pairs` `[n_pairs, 2]` of resemblance `values` `[n_pairs]` that are one text in two formats.
 
-    Of different types, with the same numbers in their names, and nine tenths of their words (seven under one name).
+    They have different types, equal numbers in their names, and nine tenths of their words (seven under one name).
     """
     found = []
     for (i, j), value in zip(pairs.tolist(), values.tolist(), strict=True):
@@ -284,9 +283,9 @@ def twins(
 
 
 _COMPARED_FIRST = 32
-"""buckets that are compared for all pairs"""
+"""first buckets, which are compared for all pairs"""
 _STANDARD_ERRORS = 3.1
-"""by which so few buckets put a pair below its resemblance once in a thousand times"""
+"""so few buckets underestimate a pair by more than this once in a thousand times"""
 
 
 def resembling(sketches: Bytes, least: float) -> tuple[Ints, Floats]:
@@ -314,5 +313,5 @@ def resembling(sketches: Bytes, least: float) -> tuple[Ints, Floats]:
 
 
 def _bits(mask: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> np.ndarray[tuple[int, int], np.dtype[np.uint64]]:
-    """A `mask` [n, BUCKETS] as bits, which are counted 64 at a time."""
+    """A `mask` [n, BUCKETS] packed into 64-bit words, for counting bits."""
     return np.packbits(mask, axis=1).view(np.uint64)

@@ -1,7 +1,7 @@
 """Other ways in which the index may write a word of a query.
 
-Another form of the word or one made of it, a day, a number or a code in groups or in one, an umlaut as two letters, two
-words as one and one as two. The index stays as it is: each other way is looked up in it, and counts where it stands.
+Other forms and compounds of a word; a day, a number or a code in groups or as one; an umlaut as two letters; two words
+as one, and one as two. The index stays as it is: each variant is looked up in it, and counts where it occurs.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Ways = tuple[tuple[str, ...], ...]
 """ways to write a word, each as terms in a row"""
 
 MAX_COMPLETIONS = 24
-"""completions of one prefix"""
+"""most completions of one prefix"""
 MAX_PAIRS = 500
-"""pairs that one character begins; each takes half a millisecond, once"""
+"""most pairs that begin with one character; each takes half a millisecond, once"""
 MAX_NAMES = 2_000
-"""numbers in names that go on as a typed one begins"""
+"""most numbers in names that begin with a typed one"""
 WRITTEN_IN = ("title", "body", "name")
-"""fields in which words are looked for that a query writes otherwise"""
+"""fields in which variants of a word are looked for"""
 
 
 def is_known(snapshot: Snapshot, term: str, fields: Fields) -> bool:
@@ -52,14 +52,14 @@ def completions(snapshot: Snapshot, prefix: str, fields: Fields) -> tuple[str, .
 
 
 def pairs(snapshot: Snapshot, half: str, fields: Fields) -> tuple[str, ...]:
-    """A character and the indexed pairs that it begins, the most frequent first: each of them holds the word."""
+    """A character and the indexed pairs that begin with it, the most frequent first: each of them holds the word."""
     whole = normalize("NFC", half)
     question = ("pairs", half, fields)
     return snapshot.keep(question, lambda: _beginning(snapshot, half, fields, most=MAX_PAIRS, letter=whole))
 
 
 def _beginning(snapshot: Snapshot, prefix: str, fields: Fields, *, most: int, letter: str = "") -> tuple[str, ...]:
-    """`prefix` and the most frequent indexed words that begin with it, and with that letter: 가 is no part of 각."""
+    """`prefix` and the most frequent indexed words that begin with it, and with `letter`: 가 does not begin 각."""
     total = Counter({prefix: 1 << 40})
     for field in fields:
         total.update(snapshot.terms_with_prefix(field, prefix))
@@ -68,9 +68,9 @@ def _beginning(snapshot: Snapshot, prefix: str, fields: Fields, *, most: int, le
 
 
 def in_phrase(snapshot: Snapshot, text: str, fields: Fields, *, exact: bool) -> list[tuple[str, ...]]:
-    """The terms that may stand at each place of a phrase: its last character may be the first of a pair.
+    """For each place of a phrase the terms that may stand there: its last character may be the first of a pair.
 
-    A name with a mark, as -v, is meant with it if a document has it so.
+    A name with a mark, such as -v, keeps the mark if a document has it like that.
     """
     words: list[str] = []
     for raw in raw_tokens(text):
@@ -83,15 +83,15 @@ def in_phrase(snapshot: Snapshot, text: str, fields: Fields, *, exact: bool) -> 
 # Stems and compounds
 
 MAX_FORMS = 12
-"""indexed forms of one stem; the most frequent are taken"""
+"""most indexed forms of one stem; the most frequent are taken"""
 LONGER = 7
-"""letters that another form of a word may have more"""
+"""most letters by which another form of a word may be longer"""
 WHOLE = 0.1
-"""a typed word that is in this share of the documents of its commonest completion, or more, is taken as finished"""
+"""a typed word in at least this share as many documents as its commonest completion is taken as finished"""
 OWN_FIELDS = ("body", "title")
 """fields in the language of their document"""
 LEAST_PART, LEAST_BESIDE = 6, 4
-"""letters of a word that is looked for in others, and of what stands beside it: "mitarbeiter" is none of "arbeit" """
+"""least letters of a word looked for in compounds, and of the rest beside it: not "mitarbeiter" for "arbeit" """
 
 
 class WordForms:
@@ -101,7 +101,7 @@ class WordForms:
         """Words are stemmed by `languages` everywhere, by `own_languages` in the documents of each."""
         self._snapshot, self._languages, self._own_languages = snapshot, languages, own_languages
         self._begun = lru_cache(maxsize=16)(snapshot.terms_with_prefix)
-        """of the last words: their forms in several languages mostly begin alike"""
+        """cached, as the forms of a word in several languages mostly begin alike"""
 
     def of_stem(self, word: str, among: Collection[str] = LANGUAGES) -> tuple[str, ...]:
         """Indexed words other than `word` with the same stem in one of the languages, the most frequent first."""
@@ -120,7 +120,7 @@ class WordForms:
         return self._snapshot.keep(("stem", word, languages), look_up)
 
     def in_own_languages(self, word: str, *, known: frozenset[str]) -> tuple[tuple[int, str], ...]:
-        """The words of each language's documents with the same stem in it, but those known; the most frequent first."""
+        """The words in each language's documents with the same stem there, except those known; most frequent first."""
 
         def look_up() -> tuple[tuple[int, str], ...]:
             found: dict[tuple[int, str], int] = {}
@@ -135,7 +135,7 @@ class WordForms:
         return self._snapshot.keep(("own stem", word, self._own_languages, known), look_up)
 
     def _same_stem(self, field: str, word: str, language: str) -> set[str]:
-        """The indexed words with the stem of `word`: those that begin so, or hold it where words grow in front."""
+        """The indexed words with the stem of `word`; in prefixing languages the stem may stand inside a word."""
         root = stem(word, language)
         if language in PREFIXING:  # the last letter may have another form at the end of a word
             terms: Iterable[str] = {term for own in self._snapshot.term_lists(field) for term in own.holding(root[:-1])}
@@ -150,7 +150,7 @@ class WordForms:
 
 
 def compounds(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
-    """The words of each language's documents that hold the stem of `word` beside other words, most frequent first."""
+    """The words in each language's documents that join the stem of `word` with other words, most frequent first."""
     found: dict[tuple[int, str], int] = {}
     for language in languages:
         root, number = stem(word, language), LANGUAGES.index(language)
@@ -174,7 +174,7 @@ def in_language(snapshot: Snapshot, field: str, term: str, language: int) -> Mas
 def other_endings(
     snapshot: Snapshot, word: str, fields: tuple[str, ...], forms: Sequence[str]
 ) -> tuple[tuple[str, ...], ...]:
-    """The completions of a word of the index; none where so many documents hold it that it is surely finished."""
+    """The completions of an indexed word; none if so many documents hold it that it is surely finished."""
 
     def held(term: str) -> int:
         return max(snapshot.document_frequency(field, term) for field in fields)
@@ -188,21 +188,21 @@ def other_endings(
 # Days, numbers and codes
 
 _JOINTS, LONG_NUMBER = re.compile(r"[\W_]+"), re.compile(r"[a-z]{0,4}\d{6,}")
-"""a telephone, an account, an order; shorter ones may have a point or comma before the last three digits: 48,500"""
+"""numbers of telephones, accounts, orders; shorter ones may have a point or comma before three digits: 48,500"""
 _MIXED = re.compile(r"(?=\D*\d)(?=\d*[^\W\d_])[^\W_]{2,40}")
 """a number and its unit, a catalogue and its number, a licence plate: 23kg, bwv227"""
 _YEAR = re.compile(r"(19|20)\d\d")
 LEAST_COMPLETED = 4
-"""signs of a code that is looked for as the beginning of others"""
+"""least characters of a code that is looked for as the beginning of others"""
 
 
 AFFIXES = frozenset(["مي", "نمي", "ها", "هاي", "هايي", "تر", "ترين"])
-"""what Persian writes apart, joined, or between both, with a sign of no width; as folded"""
+"""affixes that Persian writes apart, joined, or joined by a sign of no width; folded"""
 
 
 def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
     """How the index also writes a day, a month, a long number, a code or a word with a hyphen: 19.3.2019 as 2019-03-19,
-    wi-fi as wifi where that is as common, in groups or in one; a code that it lacks as those that begin with it."""
+    wi-fi as wifi if that is as common, in groups or as one; an unknown code as those that begin with it."""
     typed = fold(text)
     number = _JOINTS.sub("", typed)
     if number.isalpha() and not ("-" in typed or "\u200c" in typed):
@@ -230,7 +230,7 @@ def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
 
 
 def _number_spellings(snapshot: Snapshot, typed: str, number: str, fields: Fields) -> Iterable[tuple[str, ...]]:
-    """A number in one and in groups, with and without the zeros before it."""
+    """A number as one and in groups, with and without its leading zeros."""
     for own in dict.fromkeys((number, number.lstrip("0"))):
         if own != typed and is_known(snapshot, own, fields):
             yield (own,)
@@ -240,7 +240,7 @@ def _number_spellings(snapshot: Snapshot, typed: str, number: str, fields: Field
 
 
 def numbers_going_on(snapshot: Snapshot, number: str) -> tuple[str, ...]:
-    """The numbers in names of files that begin with a year, or a year and more: 2026 is the beginning of 20260815."""
+    """The numbers in file names that begin with `number`, a year or longer: 2026 is the beginning of 20260815."""
     if not (number.isdecimal() and 4 <= len(number) < 8):
         return ()
     return snapshot.keep(
@@ -253,22 +253,22 @@ def numbers_going_on(snapshot: Snapshot, number: str) -> tuple[str, ...]:
 
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _HAVING_UMLAUTS, MOST_UMLAUTS = frozenset({"de", "sv", "da", "no", "fi"}), 3
-"""languages whose umlauts are also written as two letters, and how many a word may have"""
+"""languages that also write umlauts as two letters, and how many of these a word may have at most"""
 _APOSTROPHE = re.compile("['\u2019]")
 _CONTRACTED = frozenset(["d", "ll", "m", "re", "s", "t", "ve"])
-"""what is left of a word behind an apostrophe: I'd, we'll, don't"""
+"""remnants of a word after an apostrophe: I'd, we'll, don't"""
 _ELIDED = frozenset(["c", "d", "j", "l", "m", "n", "qu", "s", "t"])
-"""and before one: l'école, d'accordo, qu'il"""
+"""remnants before one: l'école, d'accordo, qu'il"""
 
 
 def in_two_letters(raw: str) -> list[str]:
-    """A word with umlauts as two letters each; none where it has none."""
+    """A word with its umlauts as two letters each; [] if it has none."""
     spelt_out = fold(raw.lower().translate(_UMLAUTS))
     return [] if spelt_out == fold(raw) else [spelt_out]
 
 
 def in_one_letter(snapshot: Snapshot, word: str, fields: Fields, languages: Iterable[str]) -> tuple[str, ...]:
-    """The words of the index that `word` is where some ae, oe and ue stand for umlauts, in languages that have them."""
+    """The indexed words that `word` spells if some ae, oe or ue stand for umlauts, in languages that have them."""
     places = [match.end() for match in re.finditer("(?=[aou]e).", word)]
     if not 0 < len(places) <= MOST_UMLAUTS or _HAVING_UMLAUTS.isdisjoint(languages):
         return ()
@@ -278,7 +278,7 @@ def in_one_letter(snapshot: Snapshot, word: str, fields: Fields, languages: Iter
 
 
 def beside_apostrophes(raw: str) -> list[tuple[str, bool]]:
-    """The words that apostrophes join, and whether one is only what is left of a word: école and l of l'école."""
+    """The words that apostrophes join, and whether each is only a remnant: l'école gives l (True) and école (False)."""
     *before, last = _APOSTROPHE.split(raw)
     is_not = fold(last) == "t"
     return [*((word, is_not or fold(word) in _ELIDED) for word in before), (last, is_not or fold(last) in _CONTRACTED)]
@@ -289,11 +289,11 @@ def beside_apostrophes(raw: str) -> list[tuple[str, bool]]:
 COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "fi"})
 """languages that write several words as one"""
 LINKS = ("", "s", "n", "es", "en", "er", "e")
-"""what joins two words: Hochzeit-s-vertrag"""
+"""letters that may join two words: Hochzeit-s-vertrag"""
 LEAST_OF_TWO = 4
-"""letters of a word that makes up another with a second one"""
+"""least letters of each of two words that compose one"""
 LEAST_IN_ROW = 3
-"""letters of each of two words in a row that may be typed as one"""
+"""least letters of each of two words in a row that may be typed as one"""
 
 
 def splits(word: str, least: int) -> list[tuple[str, str]]:
@@ -302,7 +302,7 @@ def splits(word: str, least: int) -> list[tuple[str, str]]:
 
 
 def two_words(word: str, n_holding: Callable[[str], int]) -> tuple[str, ...]:
-    """The two words of the index that make up `word`, of several the pair whose rarer word is most frequent; or ()."""
+    """The two indexed words that compose `word`: of several pairs that whose rarer word is most frequent; or ()."""
     found = list[tuple[int, str, str]]()
     for first, last in splits(word, LEAST_OF_TWO):
         if n_last := n_holding(last):
@@ -313,18 +313,18 @@ def two_words(word: str, n_holding: Callable[[str], int]) -> tuple[str, ...]:
 
 
 MAX_JOINED = 8
-"""words of a query whose neighbours are joined; a longer one is a sentence"""
+"""most words of a query whose neighbours are joined; a longer one is a sentence"""
 LEAST_JOINED, LEAST_BOTH = 3, 7
-"""letters of a word that makes one with its neighbour, and of both: kick off"""
+"""least letters of a word that is joined with its neighbour, and of both: kick off"""
 LEAST_OF_CODE, MOST_OF_CODE = 5, 4
-"""signs of a code that is typed in groups, and its groups: WTB 8823 K1907"""
+"""least characters of a code typed in groups, and its most groups: WTB 8823 K1907"""
 _FIRST, _GROUP = re.compile(r"[A-Za-z]{0,4}\d+"), re.compile(r"\d+")
 
 
 def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) -> Query:
-    """A short query with what its neighbours are in one: a number in groups that stands somewhere as one word or in
-    other groups; of words each with the one that they make, as database of data base and take2 of take 2, and in
-    languages that join words mietvertrag of vertrag miet; months beside years."""
+    """A short query with its neighbours also joined: a number in groups that the index holds as one word or in other
+    groups; words with the one that they make, as database for data base, take2 for take 2 and, in languages that join
+    words, mietvertrag for vertrag miet; months beside years."""
     if not isinstance(query.root, And) or len(query.root.children) > MAX_JOINED:
         return query
     links = () if COMPOUNDING.isdisjoint(languages) else LINKS
@@ -367,7 +367,7 @@ _MONTH_NUMBER, _YEAR, _SHORT_YEAR = map(re.compile, (r"0[1-9]|1[0-2]", r"(?:19|2
 
 
 def _month_and_year(first: Node, second: Node, snapshot: Snapshot) -> tuple[Node, Node]:
-    """Neighbours as they are, but a month beside a year also by its other names, and the year in full: nov 2024,
+    """Two neighbours; if they are a month and a year, the month also by its other names and the year in full: nov 2024,
     2024 nov, 11 2024, nov 24."""
     if not (isinstance(first, Word) and isinstance(second, Word) and first.is_plain and second.is_plain):
         return first, second
@@ -386,13 +386,13 @@ def _month_and_year(first: Node, second: Node, snapshot: Snapshot) -> tuple[Node
 
 
 def _named(word: Word, snapshot: Snapshot, month: int) -> Word:
-    """A word that means that month, from 1, also by the names that the index has of it; 0 for no month."""
+    """A word that means `month` (from 1), also by the month's names in the index; as it is for 0."""
     names = (own for own in MONTH_NAMES.get(month, ()) if own not in word.made and is_known(snapshot, own, WRITTEN_IN))
     return replace(word, made=(*word.made, *names), month=month) if month else word
 
 
 def _is_written_otherwise(snapshot: Snapshot, number: str, groups: tuple[str, ...]) -> bool:
-    """Whether the index holds a number in one, or in groups and not in those that were typed."""
+    """Whether the index holds a number as one word, or in groups but not in those typed."""
     if is_known(snapshot, number, WRITTEN_IN):
         return True
     ways = [way for field in WRITTEN_IN for way in in_groups(snapshot, field, number)]
@@ -400,7 +400,7 @@ def _is_written_otherwise(snapshot: Snapshot, number: str, groups: tuple[str, ..
 
 
 def _in_one(snapshot: Snapshot, words: list[str], links: Iterable[str]) -> tuple[str, ...]:
-    """The words of the index that neighbours make up: of two words, or of the groups of a code."""
+    """The indexed words that neighbours make when joined: two words, or the groups of a code."""
     first, last, whole = words[0], words[-1], "".join(words)
     found = list[str]()
     if whole.isalpha() and len(words) == 2 and not AFFIXES.isdisjoint(words):

@@ -1,1 +1,1 @@
-"""What both programs do alike: what a person reads and sets, standard streams, files that outlast a power cut."""
+"""What both programs share: what a person reads and sets, standard streams, files that survive a power cut."""

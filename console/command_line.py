@@ -32,7 +32,7 @@ INTERRUPTED = 130
 
 
 class CommandWithExamples(click.Command):
-    """A command whose help ends with example command lines as they were written, not re-wrapped."""
+    """A command whose help ends with example command lines exactly as written, not re-wrapped."""
 
     def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -42,7 +42,7 @@ class CommandWithExamples(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            error.ctx = error.ctx or ctx  # click forgets it where an option lacks its value
+            error.ctx = error.ctx or ctx  # click leaves it out where an option lacks its value
             raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -53,7 +53,7 @@ class CommandWithExamples(click.Command):
 
 
 class CommandsInFull(click.Group):
-    """A list of commands each with its first sentence whole, where click cuts it off at the end of the line."""
+    """A group that lists each command with its whole first sentence; click would cut it at the end of the line."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
@@ -65,7 +65,7 @@ class CommandsByName(CommandsInFull):
     """A program whose commands are modules; imported only when one is asked for."""
 
     modules: Mapping[str, str] = {}
-    """by command: `MODULE:NAME`, or a module, whose command is its `command`"""
+    """command name -> `MODULE:NAME`, or a module, whose command is its `command`"""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.modules)
@@ -82,9 +82,9 @@ def run(
     program: str,
     describe: Callable[[Exception], str | None],
 ) -> int:
-    """Run one command line and give its exit code; nothing else leaves this function, but for an unknown error.
+    """Run one command line and return its exit code; only an unknown error leaves this function as an exception.
 
-    `describe` gives one line for an error, None for one whose traceback is to be seen.
+    `describe` gives one line for an error, None for one whose traceback should be shown.
     """
     open_missing()
     show_everything()
@@ -101,7 +101,7 @@ def run(
         return INTERRUPTED
     except (BrokenPipeError, SystemExit) as error:
         if isinstance(error, SystemExit) and sys.stdout is out:
-            raise  # not click's answer to a broken pipe, which is to wrap stdout and exit with 1
+            raise  # click answers a broken pipe by wrapping stdout and exiting with 1; this is another exit
         _forget_unwritten(out)  # the reader has seen enough (`| head`)
         return 0
     except Exception as error:
@@ -111,22 +111,22 @@ def run(
         _say(program, message)
         try:
             out.flush()
-        except OSError:  # as of a full disk, which would be told again
+        except OSError:  # a full disk, say, which exiting would report again
             _forget_unwritten(out)
         return FAILED
     return code if isinstance(code, int) else 0
 
 
 def _forget_unwritten(out: TextIO) -> None:
-    """What is still buffered goes nowhere, so that exiting stays quiet."""
+    """Send what is still buffered to /dev/null, so that exiting stays quiet."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
 @contextmanager
 def heard_interrupts() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets beside raising: numpy turns one that falls into a comparison into its own TypeError.
+    """An event that Ctrl-C also sets: numpy turns a KeyboardInterrupt during a comparison into its own TypeError.
 
-    An error that comes after it leaves as KeyboardInterrupt. Nothing is heard where SIGINT is ignored, or in a thread.
+    An error after Ctrl-C becomes a KeyboardInterrupt. Does nothing where SIGINT is ignored, or in another thread.
     """
     heard = threading.Event()
     before = signal.getsignal(signal.SIGINT)
@@ -165,7 +165,7 @@ def _say(program: str, message: str) -> None:
 
 
 def _usage(error: click.ClickException, program: str) -> str:
-    """One line for a command line that cannot be: what was wrong, and where the right ones are."""
+    """One line for an invalid command line: what was wrong, and where to look up what is right."""
     message = " ".join(error.format_message().split()).removesuffix(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None or program in message:
@@ -176,7 +176,7 @@ def _usage(error: click.ClickException, program: str) -> str:
 def manual_page(
     root: click.Context, purpose: str, synopsis: Sequence[str], sections: Mapping[str, str | Mapping[str, str]]
 ) -> str:
-    """The page of a program; `synopsis` and the `sections` behind its commands, texts or terms with texts, are roff."""
+    """The page of a program; `synopsis` and the `sections` after its commands (texts, or terms with texts) are roff."""
     program, name = root.command, str(root.info_name)
     lines = [f'.TH {name.upper()} 1 "" "{name}" "User Commands"', ".SH NAME", rf"{name} \- {purpose}"]
     lines += [".SH SYNOPSIS", *synopsis, ".SH DESCRIPTION", *_text(program.help or ""), *_options(program, root)]
@@ -225,6 +225,6 @@ def _text(text: str) -> Iterator[str]:
 
 
 def _escape(text: str) -> str:
-    """Text that roff prints as it is: its escape character, its hyphens, and lines that begin like a macro."""
+    """Text escaped so that roff prints it as it is: escape characters, hyphens, lines that begin like a macro."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-")
     return r"\&" + escaped if escaped.startswith((".", "'")) else escaped

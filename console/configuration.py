@@ -46,7 +46,7 @@ class Key(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def info(self) -> inspect.Type:
-        """The type without its description, for looking at."""
+        """The type without its description, for inspection."""
         info = inspect.type_info(self.type)
         return info.type if isinstance(info, inspect.Metadata) else info
 
@@ -60,12 +60,12 @@ class Assignment(msgspec.Struct, frozen=True):
     """One value that one source gives to one key."""
 
     name: str
-    """dotted; with the entry's name where it sets one entry of a table"""
+    """dotted; followed by the entry's name if it sets one entry of a table"""
     value: Any
     source: str
     """for a person: "~/.config/foltr-search/config.toml, line 12", "FOLTR_INDEX__WORKERS", "--set" """
     is_text: bool
-    """True: `value` is text that has still to be read as the key's type"""
+    """True: `value` is text that must still be read as the key's type"""
 
 
 class Effective(msgspec.Struct, Generic[S], frozen=True):
@@ -76,24 +76,24 @@ class Effective(msgspec.Struct, Generic[S], frozen=True):
 
 
 class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
-    """All that one program can be told."""
+    """All settings of one program, and how they are read."""
 
     struct: type[S]
     """a struct of sections, each with a default for every key"""
     prefix: str
-    """of the environment variables: FOLTR gives FOLTR_INDEX__WORKERS for index.workers"""
+    """prefix of the environment variables: FOLTR gives FOLTR_INDEX__WORKERS for index.workers"""
     header: str
     """comment at the top of the default file"""
     error: type[Exception]
-    """raised for what cannot be used"""
+    """raised for settings that cannot be used"""
     home: str = ""
-    """the section whose variables need no name: FOLTR_SERVER__PORT for server.port"""
+    """the section whose variables may leave out its name: FOLTR_SERVER__PORT for server.port"""
     others: tuple[str, ...] = ()
-    """beginnings of variables that belong to other programs"""
+    """prefixes of variables that belong to other programs"""
     entries: Mapping[str, tuple[str, ...]] = {}
     """the entries that a table accepts, by dotted key; a table that is not named here accepts any"""
     checks: Mapping[str, Callable[[Any], Any]] = {}
-    """by dotted key: gives the value to use; a ValueError says what was wanted and what came"""
+    """dotted key -> returns the value to use; its ValueError says what was wanted and what came"""
     contradictions: Callable[[S], Iterable[str]] | None = None
     """what cannot hold together in the settings as a whole, each in one line"""
     dotted: bool = False
@@ -169,8 +169,8 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
         return Effective(settings, sources), problems
 
     def from_file(self, file: str, text: str) -> Iterator[Assignment]:
-        """What a file of that name sets, unchecked."""
-        import tomllib  # a device without a file of settings needs no parser
+        """What a file with this text sets, unchecked."""
+        import tomllib  # without a settings file no parser is needed
 
         try:
             content = tomllib.loads(text)
@@ -203,7 +203,7 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
         return key, {entry: value} if entry else value
 
     def _check(self, key: Key, entry: str, value: Any, source: str) -> Any:
-        """`value` as the setting holds it; raises the scheme's error that says what was wanted and what came."""
+        """`value` in the form of the setting; the scheme's error says what was wanted and what came."""
         wanted: Any = key.type
         info = key.info
         name = f"{key.name}.{entry}" if entry else key.name
@@ -225,7 +225,7 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
     # names
 
     def find(self, name: str, source: str) -> tuple[Key, str]:
-        """The key that a dotted name means, and the entry where it names one in a table ("" otherwise).
+        """The key that a dotted name means, and the table entry if it names one ("" otherwise).
 
         Raises the scheme's error with the nearest known names.
         """
@@ -339,7 +339,7 @@ def _commented(key: Key, name: str) -> str:
 
 
 def _read_as(key: Key, entry: str, text: str) -> Any:
-    """The value that a variable or a flag writes as text; what cannot be read is given back to be refused.
+    """The value that a variable or a flag gives as text; unreadable text is returned as it is, to be refused later.
 
     Lists are comma-separated or a TOML array, tables are `name=value` pairs or a TOML inline table.
     """
@@ -380,7 +380,7 @@ def _toml(text: str) -> Any:
 def _line_numbers(text: str) -> dict[str, int]:
     """The line of each dotted key, for messages.
 
-    A line inside a multi-line value can look like a key; then a message names that line, no worse.
+    A line inside a multi-line value can look like a key; then a message names that line, which does no harm.
     """
     numbers: dict[str, int] = {}
     section = ""

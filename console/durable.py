@@ -1,7 +1,7 @@
-"""Files that are whole after a power cut, and there once the call has returned; and small ones read whole.
+"""Files that are whole after a power cut, and stay once the call has returned; and small files read whole.
 
-The content is synchronised before it gets its name, and the folder after. Until then it lies in the same folder under
-the name with UNFINISHED and eight characters behind it; anybody may delete such a leftover.
+The content is synchronised before it gets its name, and the folder after. Until then it is in the same folder under
+the name followed by UNFINISHED and eight characters; anybody may delete such a leftover.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 
 UNFINISHED = ".foltr-unfinished-"
 MOST_BYTES = 4_000_000
-"""of a small file: to parse so much TOML takes two seconds"""
+"""most bytes of a small file: parsing this much TOML takes two seconds"""
 
 
 def content_of(place: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
-    """What a small file holds; OSError also for more bytes than `most`, and for a pipe, which would be waited for."""
+    """The content of a small file; OSError also for more than `most` bytes, and for a pipe, which might block."""
     at_once = getattr(os, "O_NONBLOCK", 0)
     with open(place, "rb", opener=lambda path, flags: os.open(path, flags | at_once)) as file:
         if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
@@ -30,7 +30,7 @@ def content_of(place: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
 
 
 def write_beside(place: Path, content: bytes | Iterable[bytes], *, mode: int = 0o600) -> Path:
-    """A durable file of `content`, by default for its owner alone, beside `place` under an unfinished name."""
+    """Write `content` durably beside `place` under an unfinished name, by default readable by its owner only."""
     beside = place.with_name(f"{place.name}{UNFINISHED}{os.urandom(4).hex()}")
     try:
         with open(beside, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
@@ -54,7 +54,7 @@ def replace_durably(place: Path, content: bytes | Iterable[bytes], *, mode: int 
 
 
 def create_durably(place: Path, content: bytes) -> None:
-    """The same for a new file; FileExistsError where there is one, also one that another process has just made."""
+    """The same for a new file; FileExistsError if there is one, even one just made by another process."""
     beside = write_beside(place, content)
     try:
         take_name(beside, place)
@@ -64,7 +64,7 @@ def create_durably(place: Path, content: bytes) -> None:
 
 @contextmanager
 def changing(place: Path) -> Iterator[None]:
-    """Within the block nobody else changes files of this folder so; without locks, as on Windows, nobody waits."""
+    """Within the block no other `changing` of this folder runs; without locks, as on Windows, nobody waits."""
     with ExitStack() as at_end:
         with suppress(ImportError, OSError):
             import fcntl
@@ -76,10 +76,10 @@ def changing(place: Path) -> Iterator[None]:
 
 
 def take_name(beside: Path, place: Path) -> None:
-    """Give an unfinished file its name, durably, over nothing: FileExistsError where the name is taken."""
+    """Give an unfinished file its name, durably, without overwriting: FileExistsError if the name is taken."""
     try:
         os.link(beside, place)
-    except OSError as error:  # the name is taken, or the disk knows no links, as a stick's
+    except OSError as error:  # the name is taken, or the file system has no links, as on a USB stick
         if isinstance(error, FileExistsError) or os.path.lexists(place):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place)) from error
         os.rename(beside, place)
@@ -91,19 +91,19 @@ def sync(paths: Iterable[Path]) -> None:
     for path in paths:
         is_folder = path.is_dir()
         if os.name == "nt" and is_folder:
-            continue  # there folders cannot be opened, and names are kept by the file system's own journal
+            continue  # folders cannot be opened there; the file system's journal keeps names
         handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
         try:
             os.fsync(handle)
         except OSError as error:
             if not is_folder or error.errno not in (errno.EINVAL, errno.ENOTSUP):
-                raise  # else its file system synchronises no folders
+                raise  # else the file system cannot synchronise folders
         finally:
             os.close(handle)
 
 
 def what_failed(error: OSError) -> str:
-    """What the system says, and of which file, by the name that it was to have."""
+    """What the system says, and for which file, by its intended name."""
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     said = "the disk is full; free some space, then try again" if is_full else error.strerror or str(error)
     named = str(error.filename or "").partition(UNFINISHED)[0]

@@ -19,10 +19,10 @@ _TOOLS = {"pipx_metadata.json": "pipx", "uv-receipt.toml": "uv tool"}
 
 
 def how_to_add(extra: str) -> str:
-    """What to paste: by the tool that installed the program, from where it was installed.
+    """The command to paste: for the tool that installed the program, from where it was installed.
 
-    Where that place is not known or is gone, it names what the extra is made of and never the program: whose its name
-    is in an index, nobody here knows.
+    If that place is unknown or gone, it names the packages of the extra, never the program itself: in a package index
+    that name may belong to anybody.
     """
     import json
     from importlib.metadata import PackageNotFoundError, distribution
@@ -47,7 +47,7 @@ def how_to_add(extra: str) -> str:
 
 
 def _by_pip(*what: str, tool: str = "", place: str = sys.prefix) -> str:
-    """Beside what is in `place`; pipx has a word of its own for it, and environments of uv have no pip."""
+    """The command that installs into `place`; pipx has its own for that, and environments of uv have no pip."""
     if tool == "pipx":
         return shlex.join(["pipx", "inject", NAME, *what])
     command = [sys.executable, "-m", "pip", "install"]
@@ -57,7 +57,7 @@ def _by_pip(*what: str, tool: str = "", place: str = sys.prefix) -> str:
 
 
 def _source(record: dict[str, Any], extras: str) -> str:
-    """Where the program came from (PEP 610), as pip takes it; "" where that is not known, or is not there now."""
+    """Where the program came from (PEP 610), as pip takes it; "" if that is unknown or gone."""
     url = record.get("url", "")
     if "vcs_info" in record:
         return f"{NAME}[{extras}] @ {record['vcs_info']['vcs']}+{url}@{record['vcs_info']['commit_id']}"
@@ -68,7 +68,7 @@ def _source(record: dict[str, Any], extras: str) -> str:
 
 
 def _parts(installed: Distribution) -> dict[str, list[str]]:
-    """Extra -> what it is made of, as pip takes it."""
+    """Extra -> the packages it consists of, as pip takes them."""
     found: dict[str, list[str]] = {}
     for one in installed.requires or ():
         if (extra := re.search(r"extra == ['\"]([\w-]+)['\"]", one)) is not None:

@@ -1,9 +1,9 @@
-"""Text that is safe to print: nothing in it is obeyed by a terminal, hidden, or turns the reading direction.
+"""Text that is safe to print: nothing in it controls the terminal, is invisible, or changes the reading direction.
 
-Names and texts of files may hold escape sequences and characters that nobody sees; printed as they are, they would
-reach the terminal. Everything here keeps the length of what it makes safe, so that offsets of matches stay true. What
-joins letters and emoji (U+200C, U+200D, variation selectors) stays: it belongs to the words of many languages. A path
-loses only what a terminal obeys or what turns the direction, for it is copied from there: all else in it is its name.
+Names and texts of files may hold escape sequences and invisible characters; printed as they are, they would reach the
+terminal. Everything here keeps the length of what it makes safe, so that offsets of matches stay valid. Joiners of
+letters and emoji (U+200C, U+200D, variation selectors) stay: they belong to the words of many languages. A path loses
+only what controls the terminal or the direction, as people copy it from there: all else in it is part of the name.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _CONTROLS = {*range(0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000)}
-"""obeyed by terminals, and halves of characters"""
+"""characters that control terminals, and surrogates (halves of characters)"""
 _UNSEEN = {
     0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF, 0xE0001,
     *range(0x2028, 0x202F), *range(0x2060, 0x2070), *range(0xFFF9, 0xFFFC), *range(0xE0020, 0xE0080),
 }  # fmt: skip
-"""directions, separators of lines, and characters without a shape"""
+"""direction marks, line separators, and characters without a shape"""
 _BLANKS = {0x09, 0x0A, 0x0B, 0x0C, 0x0D}
 
 UNSAFE = "".join(map(chr, sorted({*_CONTROLS, *_UNSEEN})))
@@ -29,7 +29,7 @@ UNSAFE = "".join(map(chr, sorted({*_CONTROLS, *_UNSEEN})))
 _LINE = dict.fromkeys(_CONTROLS, REPLACEMENT) | dict.fromkeys(_UNSEEN | _BLANKS, " ") | {0xAD: "-"}  # the soft hyphen
 _TEXT = {code: sign for code, sign in _LINE.items() if code not in (0x09, 0x0A)}
 _DIRECTIONS = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)}
-"""what turns the reading direction, and the separators of lines that some terminals obey"""
+"""what changes the reading direction, and line separators that some terminals obey"""
 _NAME = dict.fromkeys(_CONTROLS | _DIRECTIONS, REPLACEMENT)
 
 
@@ -44,22 +44,22 @@ def safe_line(text: str) -> str:
 
 
 def display_path(path: str) -> str:
-    """`path` for a terminal, of the same length: undecodable bytes, controls and directions are made visible."""
+    """`path` for a terminal, of the same length: undecodable bytes, controls and directions become visible."""
     return path if path.isascii() and path.isprintable() else path.translate(_NAME)
 
 
 _FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 _JOINING = frozenset("\u200d\u20e3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
-"""what belongs to the sign before it and is no mark to Unicode: the joiner, the frame of a key, skin tones"""
+"""belong to the character before them but are no marks in Unicode: the joiner, the keycap, skin tones"""
 _MAY_JOIN = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0591-\u1dff\u200d\u20d0-\u20ff\u2ce0-\u2dff\u302a-\u302f\u3099\u309a\ua66f-\uabff"
     "\ufb1e\ufe00-\ufe2f\U00010000-\U0010ffff]"
 )
-"""whatever may belong to what stands before it, and more: a text without it is one letter a character"""
+"""all that may belong to the character before it, and more: in a text without these each character is a letter"""
 
 
 def between_letters(text: str, at: int, step: int) -> int:
-    """`at`, or the next place by `step` that is not within a letter with its marks, a joined emoji or a flag."""
+    """`at`, or the next place in steps of `step` that is not inside a letter with marks, a joined emoji or a flag."""
     while 0 < at < len(text) and (
         text[at] in _JOINING
         or text[at - 1] == "\u200d"
@@ -71,7 +71,7 @@ def between_letters(text: str, at: int, step: int) -> int:
 
 
 def letters_of(text: str) -> Iterable[str]:
-    """`text` in pieces that are not to be cut: letters with their marks, joined emoji, flags."""
+    """`text` in pieces that must not be cut: letters with their marks, joined emoji, flags."""
     return _joined_letters(text) if _MAY_JOIN.search(text) else text
 
 

@@ -1,4 +1,4 @@
-"""Standard input, output and errors as they are found: closed by cron and daemons, in encodings that show little."""
+"""Standard input, output and error in whatever state: closed by cron and daemons, or in a poor encoding."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import os
 import sys
 
 NUMBERED = "foltr-search.numbered"
-"""what cannot be encoded: see `_numbered`"""
+"""name of the error handler for what cannot be encoded: see `_numbered`"""
 
 
 def open_missing() -> None:
-    """Have nothing (/dev/null) stand where one of the three is closed, so that no other file is opened in its place."""
+    """Open /dev/null for each of the three that is closed, so that no other file gets its descriptor."""
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             opened = os.open(os.devnull, os.O_RDWR)
@@ -24,10 +24,10 @@ def open_missing() -> None:
 
 
 def show_everything() -> None:
-    """Have stdout write all that is printed: what its encoding does not have is written as its number.
+    """Make stdout write whatever is printed: a character that its encoding lacks is written as its number.
 
-    Names of files that are not UTF-8 leave as the bytes that they are. ASCII, which stands for no encoding at all, is
-    taken for UTF-8, as click takes it: it would wrap the stream once and use that for what comes later, too.
+    File names that are not UTF-8 are written as their bytes. ASCII, which mostly means that no encoding is set, is
+    taken as UTF-8, as click takes it: it would wrap the stream once and use that for all later output, too.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name == "ascii":
@@ -42,7 +42,7 @@ def show_everything() -> None:
 
 
 def _numbered(error: UnicodeError) -> tuple[str | bytes, int]:
-    """As JSON writes a character by its number, \\u00e9: so JSON stays JSON in any encoding."""
+    """Write a character by its number as JSON does, \\u00e9, so that JSON stays JSON in any encoding."""
     assert isinstance(error, UnicodeEncodeError), "it is for writing"
     sign = error.object[error.start]
     if "\udc80" <= sign <= "\udcff":

@@ -1,4 +1,4 @@
-"""How paths, dates, sizes and counts read, on the screen and the command line, and what fits into so many columns."""
+"""The wording of paths, dates, sizes and counts on screen and command line, and fitting text into columns."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def iso_minute(seconds: float) -> str:
 
 
 FIRST_DATED = 10**9
-"""a lineage that a restore began has the second of the restore as its number"""
+"""least number of a lineage that a restore began: it is the time of the restore, in seconds since the epoch"""
 
 
 def lineage_label(lineage: int) -> str:
@@ -78,7 +78,7 @@ def lineage_label(lineage: int) -> str:
 def lineage_labelled(label: str) -> int | None:
     """The lineage of a label or a number; None for anything else."""
     if label.isdecimal():
-        return int(label[:18])  # more digits name none
+        return int(label[:18])  # no lineage has more digits
     try:
         return int(datetime.fromisoformat(label).timestamp()) if label.endswith("Z") else None
     except ValueError:
@@ -91,7 +91,7 @@ def round_label(lineage: int, round: int) -> str:
 
 
 def minute_of(moment: str) -> str:
-    """2026-05-01T10:00:00, as properties say it, as 2026-05-01 10:00."""
+    """2026-05-01T10:00:00, the form in properties, as 2026-05-01 10:00."""
     return moment.replace("T", " ")[:16]
 
 
@@ -118,7 +118,7 @@ def columns(text: str) -> int:
     """The columns of a terminal that `text` takes: two for wide characters, none for combining ones."""
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len  # the widths that the screen is laid out by; a command in ASCII does without
+    from rich.cells import cell_len  # the widths of the screen's layout; not loaded for ASCII
 
     count_vowel_signs()
     return cell_len(text)
@@ -126,13 +126,13 @@ def columns(text: str) -> int:
 
 @cache
 def count_vowel_signs() -> None:
-    """From now on vowel signs that stand beside their letter, as in Hindi and Tamil, take a cell in Rich's widths.
+    """Make vowel signs that stand beside their letter, as in Hindi and Tamil, take a cell in Rich's widths from now on.
 
-    Most terminals draw them so. Rich counts none, and the ends of such lines would lie beyond the edge of the screen.
+    Most terminals draw them like that. Rich counts none, and such lines would run over the edge of the screen.
     """
     from rich import cells
 
-    with suppress(AttributeError, KeyError, TypeError):  # where another version of Rich keeps its widths elsewhere
+    with suppress(AttributeError, KeyError, TypeError):  # another version of Rich may keep its widths elsewhere
         load: Any = vars(cells)["load_cell_table"]
         widths = load("auto").widths
         marks = [own for own in widths if own[0] < 0x20000 and not own[2]]
@@ -167,7 +167,7 @@ def fit_left(text: str, width: int) -> str:
 
 
 def fit_path(path: str, width: int) -> str:
-    """`path` in at most `width` columns: the folders in the middle give way to an ellipsis, the name stays longest."""
+    """`path` in at most `width` columns: folders in the middle give way to an ellipsis, the name goes last."""
     if columns(path) <= width:
         return path
     head, *middle, name = path.split(os.sep) if os.sep in path else ["", path]

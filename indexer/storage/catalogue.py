@@ -1,4 +1,4 @@
-"""The catalogue: what is indexed, what could not be read, and what was passed over; one SQLite file.
+"""The catalogue: what is indexed, what could not be read, and what was skipped; one SQLite file.
 
 Any thread and process may read at any time; the holder of the index's write lock writes (`catalogue_writing`).
 """
@@ -25,15 +25,15 @@ from indexer.storage.catalogue_tables import make_tables
 from indexer.storage.sqlite_files import Connection, cause, connect_to_share, is_unwritable
 
 UNREAD = "unread"
-"""the reader of a file that the crawl says is not read"""
+"""the `reader` of a file that the crawl chose not to have read"""
 AS_SOURCE = " as "
-"""stands in the reader of a file that was read as a source, before its name"""
+"""stands before the source's name in the `reader` of a file that was read as a source"""
 
 AWAY = "away"
-"""the rule of folders whose files are out of sight and kept"""
+"""the rule of folders whose files are unavailable and kept"""
 
 CHANGED_STAYS = 3600.0
-"""seconds that words may stay which a changed file no longer has: no large segment is written anew at every change"""
+"""seconds that words removed from a file may stay: a large segment is not written anew at every change"""
 
 
 @contextmanager
@@ -72,7 +72,7 @@ class DocumentRow(msgspec.Struct, frozen=True):
     content_hash: bytes
     pages: tuple[int, ...]
     headings: tuple[int, ...] = ()
-    """offsets of the lines that are headings, of HTML alone"""
+    """offsets of the lines that are headings, only for HTML"""
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -107,7 +107,7 @@ class KnownFile(NamedTuple):
     """the kind of the failure"""
     reader: str
     tries: int
-    """how often in a row it was read and failed"""
+    """how many times in a row reading it failed"""
 
 
 class FileRow(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ class FileRow(msgspec.Struct, frozen=True):
 
 
 MAX_SEEN = 10_000
-"""rows that are kept for the next question, as long as nothing is committed"""
+"""rows cached for later questions, until the next commit"""
 _KNOWN = "path, file_id, size, modified_ns, device, inode, changed_ns, digest, state, kind, reader, tries"
 _DOCUMENT = (
     "doc_id, path, part, title, type, author, recipients, properties, modified, size, language, truncated, n_words,"
@@ -175,17 +175,17 @@ class Catalogue:
 
     @property
     def wipe_by(self) -> float:
-        """When nothing is to be left of what was deleted (seconds since the epoch), infinity where nothing was."""
+        """By when deleted content must be wiped (seconds since the epoch); infinity where nothing was deleted."""
         return float(self.meta("wipe_by"))
 
     def is_to_be_wiped(self, now: float) -> bool:
-        """Whether that time has come; also where a clock that went back would put it off."""
+        """Whether that time has come, or seems so far off that the clock must have gone back."""
         by = self.wipe_by
         return by < math.inf and not now < by <= now + CHANGED_STAYS
 
     @property
     def is_whole(self) -> bool:
-        """Whether a scan has come to its end since the index was made, so that what it lacks is nowhere."""
+        """Whether a scan was completed since the index was made, so that what it lacks does not exist."""
         return bool(self.meta("is_whole"))
 
     @property
@@ -217,7 +217,7 @@ class Catalogue:
         return _text(rows[0][0]) if rows else ""
 
     def beginning(self, doc_id: int, n: int) -> str:
-        """The first `n` characters of a document's text; the rest is not taken out."""
+        """The first `n` characters of a document's text; the rest is not unpacked."""
         rows = self._rows("SELECT text_z FROM texts WHERE doc_id = ?", doc_id)
         start = zlib.decompressobj().decompress(rows[0][0], 4 * n) if rows and rows[0][0] else b""
         return start.decode("utf-8", "ignore")[:n]
@@ -232,7 +232,7 @@ class Catalogue:
             yield doc_id, "\n".join((os.path.join(os.fsdecode(path), part), title, *values, _text(text_z)))
 
     def doc_ids_of(self, path: str) -> tuple[int, ...]:
-        """The documents of one file, in their order in it."""
+        """The documents of one file, in the order in which it holds them."""
         query = "SELECT doc_id FROM documents JOIN files USING (file_id) WHERE path = ? ORDER BY doc_id"
         return tuple(row[0] for row in self._rows(query, os.fsencode(path)))
 
@@ -258,7 +258,7 @@ class Catalogue:
         return [row[0] for row in self._rows(query, _json(file_ids))]
 
     def paths_of(self, doc_ids: Iterable[int]) -> list[str]:
-        """The files of some documents, each once for each of them that is known."""
+        """The path of the file of each known document; a path may come several times."""
         query = f"SELECT path FROM documents JOIN files USING (file_id) {_AMONG}"
         return [os.fsdecode(row[0]) for row in self._rows(query, _json(doc_ids))]
 
@@ -278,18 +278,18 @@ class Catalogue:
         return self._failures(f"SELECT path, 'part', reason FROM files WHERE {which} ORDER BY path")
 
     def skipped_by_rule(self) -> dict[str, int]:
-        """How many paths each rule passed over in the last scan; a folder counts as one."""
+        """How many paths each rule skipped in the last scan; a folder counts as one."""
         return msgspec.msgpack.decode(self.meta("skipped"), type=dict[str, int])
 
     def skipped(self) -> list[Failure]:
-        """Paths that the last scan passed over (the first 10,000), the rule as `kind`."""
+        """Paths that the last scan skipped (the first 10,000), the rule as `kind`."""
         return self._failures("SELECT path, rule, reason FROM skipped ORDER BY path")
 
     def _failures(self, query: str) -> list[Failure]:
         return [Failure(os.fsdecode(path), *why) for path, *why in self._rows(query)]
 
     def away(self) -> list[Failure]:
-        """Folders whose files the last scan did not see and kept, with what to tell of each as the reason."""
+        """Folders whose files the last scan could not see but kept; `reason` is what to say about each."""
         return [one for one in self.skipped() if one.kind == AWAY]
 
     def file(self, path: str) -> FileRow | None:
@@ -326,7 +326,7 @@ class Catalogue:
         return {path: KnownFile(*row[1:]) for path, row in rows if row is not None}
 
     def on_device(self, device: int, *, outside: str, limit: int) -> list[tuple[str, int]]:
-        """Path and inode of at most `limit` files that were on a device, but for those below the folder `outside`."""
+        """Path and inode of at most `limit` files that were on a device, except those below the folder `outside`."""
         _, first, after = _below(outside)
         query = "SELECT path, inode FROM files WHERE device = ? AND NOT (path >= ? AND path < ?) LIMIT ?"
         return [(os.fsdecode(path), inode) for path, inode in self._rows(query, device, first, after, limit)]
@@ -344,7 +344,7 @@ class Catalogue:
             self.connection.execute("INSERT OR IGNORE INTO suspects VALUES (?)", (os.fsencode(path),))
 
     def suspects(self) -> list[str]:
-        """Paths to look at: those that searches found gone, and those to be read anew."""
+        """Paths to check: those that searches found missing, and those to be read again."""
         return [os.fsdecode(row[0]) for row in self._rows("SELECT path FROM suspects")]
 
 
@@ -352,7 +352,7 @@ _AMONG = "WHERE doc_id IN (SELECT value FROM json_each(?))"
 
 
 def _json(numbers: Iterable[int]) -> str:
-    """What stands for a question mark of `json_each`: numbers in JSON are as Python writes them."""
+    """The parameter of a `json_each(?)`: Python writes a list of numbers as JSON does."""
     return str([int(number) for number in numbers])
 
 
@@ -360,7 +360,7 @@ _BELOW = "path = ? OR (path >= ? AND path < ?)"
 
 
 def _below(folder: str) -> tuple[bytes, bytes, bytes]:
-    """What stands for the question marks of `_BELOW`."""
+    """The parameters of `_BELOW`."""
     path = os.fsencode(folder)
     first = path.removesuffix(os.fsencode(os.sep)) + os.fsencode(os.sep)
     return path, first, first[:-1] + bytes((first[-1] + 1,))

@@ -14,7 +14,7 @@ from indexer.storage import mail_threads
 from indexer.storage.sqlite_files import TRUNCATE, Connection, connect_to_share, transaction
 
 VERSION = 2
-"""of the tables; another version is rebuilt from the files"""
+"""version of the tables; a catalogue of another version is rebuilt from the files"""
 
 _SETTLED = """CREATE TABLE settled (
     folder BLOB PRIMARY KEY,        -- as os.fsencode gives it
@@ -77,7 +77,7 @@ FIRST_META: dict[str, object] = {
     "wipe_by": math.inf,
     "is_whole": 0,
 }
-"""roots: a list of paths as bytes; skipped: how many paths each rule passed over; the last: as `Catalogue` has them"""
+"""roots: a list of paths as bytes; skipped: how many paths each rule skipped; the last two: see `Catalogue`"""
 
 
 def make_tables(connection: Connection, path: Path) -> None:
@@ -104,7 +104,7 @@ def _version(connection: Connection) -> int:
 def reset(path: Path) -> None:
     """Empty the catalogue, whatever its version; readers go on with the new, empty one.
 
-    Document ids go on, so that no reader takes a new document for an old one. A file that is no database is deleted.
+    Document ids continue, so that no reader takes a new document for an old one. A file that is no database is deleted.
     """
     try:
         with closing(connect_to_share(path)) as connection:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from indexer.prepare import PreparedDocument
 
 MAX_SKIPPED_ROWS = 10_000
-"""Paths listed one by one; the counts by rule go on."""
+"""most skipped paths listed one by one; the counts by rule include all"""
 
 
 class StoredFile(msgspec.Struct, frozen=True):
@@ -44,18 +44,18 @@ class Batch(msgspec.Struct):
     documents: list[tuple[Any, ...]] = msgspec.field(default_factory=list)
     texts: list[tuple[int, bytes]] = msgspec.field(default_factory=list)
     mails: list[tuple[int, tuple[str, ...]]] = msgspec.field(default_factory=list)
-    """document and message ids, as indexer.storage.mail_threads ties them"""
+    """document and message ids, for indexer.storage.mail_threads.tie"""
     replaced: list[int] = msgspec.field(default_factory=list)
-    """file ids whose old rows go"""
+    """ids of files whose old rows are deleted"""
     touched: list[tuple[int, int]] = msgspec.field(default_factory=list)
-    """(changed_ns, file id) of files whose content is as it was"""
+    """(changed_ns, file id) of files whose content has not changed"""
     n_text_bytes: int = 0
 
     def add(self, file: StoredFile, documents: Iterable[tuple[int, PreparedDocument]] = ()) -> None:
         """Add a file with its documents and their ids; postings are not kept.
 
-        Adds nothing and raises TypeError, ValueError, OverflowError or AttributeError when SQLite could not take all of
-        it: found out when the batch is written, that would cost all that waits.
+        Adds nothing and raises TypeError, ValueError, OverflowError or AttributeError if SQLite could not take all of
+        it: if that failed only when the batch is written, all that waits would be lost.
         """
         added = list(documents)
         rows = [_document_row(doc_id, file, document) for doc_id, document in added]
@@ -127,7 +127,7 @@ class CatalogueWriter:
             _set(connection, {"generation": generation})
 
     def read_again(self, doc_ids: Iterable[int], *, generation: int) -> list[int]:
-        """Mark the files of `doc_ids` as pending and forget their documents; gives all doc ids of those files."""
+        """Mark the files of `doc_ids` as pending and forget their documents; returns all doc ids of those files."""
         path = self._catalogue.path
         with plain_errors(path), transaction(self._catalogue.connection) as connection:
             query = "SELECT DISTINCT file_id FROM documents WHERE doc_id IN (SELECT value FROM json_each(?))"
@@ -141,9 +141,9 @@ class CatalogueWriter:
 
 
 def read_anew(catalogue: Catalogue, paths: Iterable[str]) -> None:
-    """Have these files read again, though they have not changed, by the follower of changes or the next scan.
+    """Have these files read again, though unchanged, by the process that follows changes or the next scan.
 
-    They stay found meanwhile.
+    Until then searches still find them.
     """
     rows = [(os.fsencode(path),) for path in paths]
     with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
@@ -155,7 +155,7 @@ def note_scan(
     catalogue: Catalogue, *, roots: Sequence[str], skipped: Sequence[Skipped], by_rule: Mapping[str, int],
     settled: SettledFolders | None = None, listings: Sequence[Listing] = (),
 ) -> None:  # fmt: skip
-    """Keep what a whole scan passed over, if that changed, when the scan was, and which of the `listings` settle."""
+    """Store what a whole scan skipped (if that changed), when it was, and which of the `listings` are settled."""
     shown = skipped[:MAX_SKIPPED_ROWS]
     rows = skipped_rows(shown)
     digest = hashlib.blake2b(repr((rows, sorted(by_rule.items()))).encode(), digest_size=16).digest()
@@ -172,7 +172,7 @@ def note_scan(
 
 
 def note_update(catalogue: Catalogue, checked: Sequence[str]) -> None:
-    """Keep when an update of single paths was, and that the suspects among them were looked at."""
+    """Store when an update of single paths was, and that the suspects among them were checked."""
     with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
         connection.executemany("DELETE FROM suspects WHERE path = ?", ((os.fsencode(path),) for path in checked))
         _set(connection, {"last_update": time.time()})
@@ -191,7 +191,7 @@ def wipe_soon(catalogue: Catalogue) -> None:
 
 
 def note_wiped(catalogue: Catalogue, *, generation: int) -> None:
-    """Drop the threads of which no mail is left; nothing else is left of what was deleted."""
+    """Note that nothing is left of what was deleted, after dropping the threads of which no mail is left."""
     with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
         mail_threads.forget_empty(connection)
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('wipe_by', ?)", (math.inf,))
@@ -199,7 +199,7 @@ def note_wiped(catalogue: Catalogue, *, generation: int) -> None:
 
 
 def empty_log(catalogue: Catalogue) -> None:
-    """Leave nothing in the write-ahead log; while somebody reads it stays until the next time."""
+    """Empty the write-ahead log; while somebody reads it, it stays until the next time."""
     with plain_errors(catalogue.path):
         catalogue.connection.execute(TRUNCATE)
 
@@ -242,14 +242,14 @@ def _file(file: StoredFile, now: float) -> tuple[Any, ...]:
 
 
 def _delete_files(connection: Connection, file_ids: Sequence[int]) -> bool:
-    """Whether one of them was there."""
+    """Delete files with their documents; returns whether any of them was there."""
     _delete_documents(connection, file_ids)
     deleted = connection.executemany("DELETE FROM files WHERE file_id = ?", ((file_id,) for file_id in file_ids))
     return deleted.rowcount > 0
 
 
 def _delete_documents(connection: Connection, file_ids: Sequence[int]) -> None:
-    """With their texts and mails; the ids that these tied into threads stay tied."""
+    """Delete documents with their texts and mails; the message ids that these tied into threads stay tied."""
     rows, of_file = [(file_id,) for file_id in file_ids], "(SELECT doc_id FROM documents WHERE file_id = ?)"
     for table in ("messages", "texts"):
         connection.executemany(f"DELETE FROM {table} WHERE doc_id IN {of_file}", rows)

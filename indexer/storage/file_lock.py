@@ -1,7 +1,7 @@
-"""A lock on a file that ends with its process, however that ends, and leaves the file readable for others.
+"""A lock on a file that is released when its process ends, however that ends, and lets others read the file.
 
-Where the system has `flock` it is that. Elsewhere (Windows) it is the write lock of an empty SQLite database beside the
-file: SQLite locks on every system that it runs on.
+It is `flock` where the system has that. Elsewhere (Windows) it is the write lock of an empty SQLite database beside the
+file: SQLite can lock on every system that it runs on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FileLock:
     """Held from `take` until `close`."""
 
     def __init__(self, path: Path) -> None:
-        """Make the file where there is none, for its owner only; raises OSError where that cannot be."""
+        """Make the file if there is none, for its owner only; raises OSError if that fails."""
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         self._database: sqlite3.Connection | None = None
         self._beside = path.with_name(path.name + ".held")
@@ -51,7 +51,7 @@ class FileLock:
         return True
 
     def read(self) -> str:
-        """What the file says: the name of its holder, where one wrote it."""
+        """The content of the file: the name of its holder, if it wrote one."""
         os.lseek(self._file, 0, os.SEEK_SET)
         return os.read(self._file, 500).decode(errors="replace").strip()
 
@@ -61,7 +61,7 @@ class FileLock:
         os.write(self._file, text.encode(errors="replace"))
 
     def close(self) -> None:
-        """Let others take it; may be called again."""
+        """Release the lock; may be called again."""
         if self._database is not None:
             self._database.close()
             self._database = None
@@ -71,7 +71,7 @@ class FileLock:
 
 
 LOCK_FILE = "writer.lock"
-"""in the folder of an index: who writes there"""
+"""in the folder of an index: names who writes there"""
 _ATTEMPTS = 10
 
 
@@ -102,7 +102,7 @@ def take_lock(folder: Path, holder: str) -> FileLock:
             lock.write(f"{holder} (process {os.getpid()}, since {time.strftime('%H:%M')})")
             return lock
         if attempt < _ATTEMPTS:
-            time.sleep(0.01)  # `lock_holder` holds it for a moment, too
+            time.sleep(0.01)  # `lock_holder`, too, holds it for a moment
     name = lock.read() or "another process"
     lock.close()
     raise LockedError(f"the index is being written by {name}")

@@ -2,7 +2,7 @@
 
 Readers never wait: they open a `Snapshot` of the newest commit and keep it. One writer at a time holds a lock
 that names it. A commit writes new segments, makes them durable, and then replaces the table of contents in one
-rename; killed before that, nothing has happened, and the next commit removes what was left.
+rename; if it is killed before that, nothing has changed, and the next commit removes the leftovers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["INDEX_NAME", "LOCK_FILE", "MAX_SEGMENTS", "Index", "IndexWriter", "lock_holder"]
 
 MAX_SEGMENTS = 12
-"""above this the small ones are merged even when they are of like size"""
+"""above this the smallest are merged whatever their sizes"""
 
 
 class Index:
@@ -74,7 +74,7 @@ class Index:
 
     @staticmethod
     def destroy(folder: Path) -> None:
-        """Remove every file of the index; the lock stays, and the vectors of texts that may come back."""
+        """Remove every file of the index, except the lock and the vectors of texts that may come back."""
         for path in folder.glob("*"):
             if path.is_file() and not path.name.startswith((LOCK_FILE, vectors.FILE, vectors.LOCK)):
                 with contextlib.suppress(PermissionError):  # Windows keeps what a reader has mapped; a commit tidies
@@ -95,12 +95,12 @@ class Index:
 
     @property
     def n_unwiped(self) -> int:
-        """How many deleted documents still lie in segments that were not written anew; 0 where no commit is ours."""
+        """How many deleted documents are still in segments not rewritten since; 0 without a commit of this version."""
         return sum(len(one.deleted) for one in read_contents(self.folder)[1]) if self.generation >= 0 else 0
 
     @property
     def commit_name(self) -> CommitName:
-        """What tells the newest commit from all others; see `Snapshot.commit_name`."""
+        """Identifies the newest commit; see `Snapshot.commit_name`."""
         generation, segments = read_contents(self.folder)
         return generation, tuple(segment.name for segment in segments)
 
@@ -121,7 +121,7 @@ class Index:
 
 
 def _write_contents(folder: Path, number: int, segments: Sequence[ListedSegment]) -> None:
-    from indexer.codec.whoosh_codec import write_contents  # loads Whoosh, which who only reads does without
+    from indexer.codec.whoosh_codec import write_contents  # loads Whoosh, which reading does without
 
     write_contents(folder, number, segments)
 
@@ -135,7 +135,7 @@ def open_segment(folder: Path, name: str, n_documents: int) -> SegmentFiles:
 
 
 class IndexWriter:
-    """Adds and removes documents; nothing shows until `commit`. Leaving the context without one discards."""
+    """Adds and removes documents; nothing is visible until `commit`. Leaving the context without one discards all."""
 
     def __init__(self, index: Index, lock: FileLock) -> None:
         self._index = index
@@ -157,7 +157,7 @@ class IndexWriter:
         return self
 
     def __exit__(self, error: object, *_: object) -> None:
-        if error is not None:  # above all a full disk, which then has room again
+        if error is not None:  # above all on a full disk, which gets room by this
             with contextlib.suppress(IndexDamaged, OSError):
                 tidy(self._index.folder, *read_contents(self._index.folder))
         self.close()
@@ -179,12 +179,12 @@ class IndexWriter:
     def add(self, doc_id: int, entry: FileEntry, document: PreparedDocument) -> None:
         """Add one document under an id that was never used before.
 
-        One that raises is there in part, and must be removed.
+        If this raises, the document is partly added and must be removed.
         """
         from indexer.prepare import document_row, path_fields  # loads what reads files
 
         fields = {**document.fields, **path_fields(entry.path, document)}
-        self._rows.append(document_row(doc_id, entry, document, fields))  # from now on the number is taken
+        self._rows.append(document_row(doc_id, entry, document, fields))  # from here on the number is taken
         for field, postings in fields.items():
             self._buffers[field].add(len(self._rows) - 1, postings)
 
@@ -212,7 +212,7 @@ class IndexWriter:
         return self._publish()
 
     def has_room_to_wipe(self) -> bool:
-        """Whether the disk has room for what `wipe` writes before anything goes."""
+        """Whether the disk has room for what `wipe` writes before it can delete anything."""
         from shutil import disk_usage
 
         names = [segment.name for segment in self._segments if segment.deleted]
@@ -220,9 +220,9 @@ class IndexWriter:
         return disk_usage(self._index.folder).free > sum(file.stat().st_size for file in files)
 
     def wipe(self) -> int:
-        """After a commit: write the segments anew that hold deleted documents; returns the generation.
+        """After a commit: rewrite the segments that hold deleted documents; returns the generation.
 
-        Each on its own, so that they stay of unlike size.
+        Each is rewritten by itself, so that their sizes stay different.
         """
         holding = [segment for segment in self._segments if segment.deleted]
         for segment in holding:

@@ -1,8 +1,8 @@
 """Threads of mail: which messages belong together, by their ids alone.
 
-Each id that a mail has or refers to is in one thread; a mail ties the threads of all its ids into one, in whatever
-order mails come and also where those between them are missing. Subjects tie nothing: two mails "Invoice" are two. A
-thread is named by one of its ids as a number, and every id of it finds it, so that a name once seen stays good.
+Each id that a mail has or refers to is in one thread; a mail joins the threads of all its ids into one, in whatever
+order mails come, and even if mails between them are missing. Subjects join nothing: two mails "Invoice" are unrelated.
+A thread is named by one of its ids as a number, and each of its ids finds it, so that a name once seen stays valid.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Thread(NamedTuple):
     name: str
     """16 hexadecimal digits"""
     n_messages: int
-    """mails of it that are indexed; copies of one count once"""
+    """indexed mails in it; copies of one count once"""
 
 
 def message_key(message_id: str) -> int:
-    """63 bits that stand for a message id."""
+    """A 63-bit hash of a message id."""
     digest = hashlib.blake2b(message_id.strip("<> ").encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
 def keys_of(doc_id: int, ids: Sequence[str]) -> list[int]:
-    """The keys of a mail's `message_ids`; one without an id of its own gets that of its document."""
+    """The keys of a mail's `message_ids`; an empty id is replaced by one made from the document's."""
     return [message_key(one or f"document {doc_id}") for one in ids]
 
 
@@ -101,7 +101,7 @@ def threads_of(connection: Connection, doc_ids: Iterable[int]) -> dict[int, Thre
 
 
 def doc_ids_in(connection: Connection, thread: str) -> set[int]:
-    """The mails of the thread that is named by its digits, or by the id of any message in it."""
+    """The mails of the thread named by its 16 digits, or by the id of any message in it."""
     keys = [message_key(thread)]
     if _NAME.fullmatch(thread.strip().lower()):
         keys.append(int(thread, 16))

@@ -26,18 +26,18 @@ CACHE_BYTES = 48 << 20
 PLACE_BITS = 32
 """a place key is document number << PLACE_BITS | position"""
 MAX_LOCATED = 50_000
-"""terms whose place in the segments is remembered"""
+"""most terms whose place in the segments is cached"""
 Answer = TypeVar("Answer")
 Key = tuple[Hashable, ...]
 """a question, in parts"""
 Term = tuple[str, str]
 """field and term"""
 AnyTerm = tuple[str, tuple[str, ...]]
-"""field and terms, of which one is enough"""
+"""a field and several terms, any of which matches"""
 Holder = tuple[int, int, SegmentFiles, int]
 """first document number of a segment, first byte of its file of postings, the segment, the number of a term in it"""
 CommitName = tuple[int, tuple[str, ...]]
-"""the generation, which starts anew with a new index, and the names of the segments, which never come back"""
+"""the generation, which restarts with a new index, and the names of the segments, which are never used again"""
 
 
 def stored_term(field: str, term: str) -> tuple[str, str]:
@@ -63,24 +63,24 @@ NOTHING = Postings(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 class Runs(Struct, frozen=True, eq=False):
-    """Where the positions of some terms lie in the files of postings, these thought one after the other."""
+    """Where the positions of some terms lie in the files of postings, as if these were concatenated."""
 
     docs: Ints
-    """[n] document numbers, ascending; one that holds two of the terms comes twice"""
+    """[n] document numbers, ascending; one that holds two of the terms appears twice"""
     starts: Ints
     """[n] the first byte of its positions"""
     sizes: Ints
     """[n] bytes"""
 
     def of(self, docs: Ints) -> tuple[Ints, Ints]:
-        """The runs of `docs` (ascending): the place in `docs` of each, ascending, and its own number."""
+        """The runs of `docs` (ascending): for each run its place in `docs`, ascending, and its number among all."""
         first, last = self.docs.searchsorted(docs), self.docs.searchsorted(docs, side="right")
         counts = last - first
         return np.arange(docs.size).repeat(counts), run_places(first, counts)
 
 
 class RecentlyUsed:
-    """Answers by what was asked, up to a size in all; the least recently used go first. For any thread."""
+    """A cache of answers by question, up to a total size, least recently used out first; for any thread."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._size = limit, 0
@@ -106,7 +106,7 @@ class RecentlyUsed:
 
 
 def _n_bytes(answer: object) -> int:
-    """About what an answer takes: its arrays, and something for whatever holds them."""
+    """The approximate size of an answer: its arrays, and some bytes for the objects around them."""
     match answer:
         case np.ndarray():
             return answer.nbytes
@@ -125,7 +125,7 @@ def _n_bytes(answer: object) -> int:
 
 
 def _n_known(answer: object) -> int:
-    """What it says itself that it takes."""
+    """The size that the answer itself states, else 100."""
     return getattr(answer, "n_bytes", 100)
 
 
@@ -141,7 +141,7 @@ class Snapshot:
         sizes = [len(files.documents) for files in self._segments]
         bases = np.cumsum([0, *sizes])[:-1].tolist() if sizes else []
         self._code_starts = np.cumsum([0, *(files.n_bytes for files in self._segments)])[:-1]
-        """[n_segments] where their files of postings begin, these thought one after the other"""
+        """[n_segments] where each file of postings begins, as if they were concatenated"""
         self._placed = list(zip(bases, self._code_starts.tolist(), self._segments, strict=True))
         self.documents = Columns([files.documents for files in self._segments], sizes)
         self.alive: Mask = np.ones(sum(sizes), dtype=bool)
@@ -153,7 +153,7 @@ class Snapshot:
 
     @property
     def commit_name(self) -> CommitName:
-        """What tells this commit from all others."""
+        """Identifies this commit among all others."""
         return self.generation, tuple(files.name for files in self._segments)
 
     @cached_property
@@ -167,7 +167,7 @@ class Snapshot:
         return means
 
     def forget(self) -> None:
-        """Look up anew what was answered before."""
+        """Drop all cached answers."""
         self._remembered, self._cache = {}, RecentlyUsed(CACHE_BYTES)
 
     def having(self, doc_ids: Iterable[int]) -> Mask:
@@ -183,11 +183,11 @@ class Snapshot:
         return answer
 
     def postings(self, field: str, term: str) -> Postings:
-        """The documents that hold `term` (folded) in `field`, which may be the name of a property here and below."""
+        """The documents that hold `term` (folded) in `field`, which here and below may also name a property."""
         return self.keep((field, term), partial(self._read, field, term)) if self._holders(field, term) else NOTHING
 
     def keep(self, question: Key, look_up: Callable[[], Answer]) -> Answer:
-        """What answers a question about this commit, kept as posting lists are: while there is room."""
+        """The answer to a question about this commit, cached with the posting lists while there is room."""
         known: Answer | None = self._cache.get(question)
         if known is None:
             known = look_up()
@@ -213,16 +213,16 @@ class Snapshot:
             known = tuple(holder for holder in found if holder[-1] >= 0)
             if len(self._located) >= MAX_LOCATED:
                 self._located.clear()
-            if len(term) <= MAX_TERM_LENGTH:  # no other is there, but for marks
+            if len(term) <= MAX_TERM_LENGTH:  # longer terms are not in the index, except marks
                 self._located[field, term] = known
         return known
 
     def places(self, field: str, term: str, docs: Ints) -> Ints:
-        """Where `term` stands in those of the documents `docs` (ascending) that hold it: ascending place keys [n]."""
+        """Where `term` stands in the documents `docs` (ascending): ascending place keys [n]."""
         return self.all_places([(field, (term,))], docs)[0]
 
     def all_places(self, questions: Sequence[AnyTerm], docs: Ints, *, by_row: bool = False) -> list[Ints]:
-        """The same for any of several terms, `[n_questions][n]`; a place that two of them share comes twice.
+        """The same for several questions, `[n_questions][n]`; a place that two terms of one share appears twice.
 
         All positions are decoded together. With `by_row` a place key begins with the document's place in `docs`.
         """
@@ -276,13 +276,13 @@ class Snapshot:
         return sum(files.frequencies(stored_field(field), i)[0] for _, _, files, i in self._holders(field, term))
 
     def terms_with_prefix(self, field: str, prefix: str, limit: int = 20_000, *, rest: str = "") -> dict[str, int]:
-        """The field's terms that begin with `prefix`, with their document frequency; at most `limit` a segment.
+        """The field's terms that begin with `prefix`, with their document frequency; at most `limit` per segment.
 
-        With `rest`, two signs, those whose next sign is one of these or between them.
+        With `rest`, two characters, only those whose next character is in the range from the first to the second.
         """
         own, begin = stored_term(field, prefix)
         start = begin.encode("utf-8", "surrogatepass")
-        n_before = len(begin) - len(prefix)  # the name of a property, where it is one
+        n_before = len(begin) - len(prefix)  # the property's name, if `field` is one
         found: dict[str, int] = {}
         for files in self._segments:
             first = files.position_of(own, start + rest[:1].encode())
@@ -299,7 +299,7 @@ class Snapshot:
         """The whole field in runs of about `n_bytes`, deleted documents included: terms, document frequencies
         [n_terms], and, one term after the other, documents and occurrences [n_postings].
 
-        A term comes once for each segment that holds it.
+        A term appears once for each segment that holds it.
         """
         for base, _, files in self._placed:
             starts = [*files.runs(field, n_bytes).tolist(), files.n_terms(field)]
@@ -309,7 +309,7 @@ class Snapshot:
                 yield lists.terms, lists.df, lists.docs + base, lists.tf
 
     def term_lists(self, field: str) -> list[TermList]:
-        """The field's terms, segment by segment, as they lie on disk."""
+        """The field's terms, segment by segment, in the order on disk."""
         return [files.term_list(field) for files in self._segments]
 
 

@@ -1,12 +1,12 @@
-"""SQLite files of this program's own: opened by SQLite alone, readable by their owner alone.
+"""This program's own SQLite files: opened only by SQLite, readable only by their owner.
 
 POSIX drops all locks that a process has on a file as soon as the process closes any handle of it
 (https://sqlite.org/howtocorrupt.html, 2.2). SQLite takes care of its own handles, any number of connections in any
 number of threads, but it does not notice when Python closes a handle. The next process then believes that it is alone
-and removes the log at its end, and later writes go into a file without a name. So only SQLite opens, copies, reads and
-even creates such a file here; its mode is set before anything is in it, and SQLite gives it to the log as well.
+and removes the log when it ends, and later writes go into a file without a name. So only SQLite opens, copies, reads
+and even creates such a file here; its mode is set before anything is in it, and SQLite gives the log the same mode.
 
-What cannot be written now, on a full disk or in a read-only folder, is read all the same.
+A file that cannot be written now, on a full disk or in a read-only folder, can still be read.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from typing import Any
 from indexer.errors import IndexDamaged
 
 Place = tuple[int, int] | None
-"""device and inode of what a name stands for; None for nothing"""
+"""device and inode of the file with a name; None if there is none"""
 _ATTEMPTS = 5
 
 
 class Connection(sqlite3.Connection):
-    """One that a WeakSet can hold, and that can tell whether its files still have their names."""
+    """A connection that a WeakSet can hold, and that knows whether its files still have their names."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.places: dict[str, Place] = {}
-        """what the names of its files stood for when they were opened"""
+        """name of each of its files -> its place when it was opened"""
 
     @property
     def is_stranded(self) -> bool:
-        """Whether a file was removed or replaced since it was opened: what is written now is found by nobody."""
+        """Whether a file was removed or replaced since it was opened: nobody will find what is written now."""
         return any(_place(name) != place for name, place in self.places.items())
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class Connection(sqlite3.Connection):
 
 
 def connect(path: Path, *, seconds: float = 10.0) -> Connection:
-    """A connection in autocommit mode that waits for other writers; it takes other users' access away.
+    """A connection in autocommit mode that waits for other writers; removes other users' access to the file.
 
     Raises sqlite3.Error, or OSError where the mode cannot be set.
     """
@@ -66,18 +66,18 @@ def connect(path: Path, *, seconds: float = 10.0) -> Connection:
         if before is not None and before == _place(path):
             connection.places[str(path)] = before
             return connection
-        connection.close()  # it is new: opened once more, what is open is what the name stands for
+        connection.close()  # the file is new: open it again, to be sure that it is the one with this name
     raise OSError(errno.ESTALE, "another program replaces it all the time", str(path))
 
 
 def use_write_ahead_log(connection: Connection, path: Path) -> None:
-    """Readers never wait for a writer. Changing the mode ignores SQLite's own waiting, so wait here.
+    """Switch to a log, so that readers never wait for a writer. SQLite does not wait for this switch, so wait here.
 
     sqlite3.OperationalError where the file cannot have a log, as on a network folder.
     """
     for _ in range(100):
         try:
-            if connection.is_stranded:  # it would take the log of the file that has its name now for its own
+            if connection.is_stranded:  # it would use the log of the file that has its name now
                 raise sqlite3.OperationalError("it was removed or replaced while it was opened")
             if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal":
                 connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # from here on there is a log
@@ -120,7 +120,7 @@ def cause(error: BaseException | None, path: Path) -> str:
 
 
 def is_full(error: BaseException | None, path: Path) -> bool:
-    """Whether the disk has no room: SQLite wants 32 KiB at a time beside a log, and calls it an I/O error without."""
+    """Whether the disk is full: SQLite needs 32 KiB at a time beside a log, and reports an I/O error without them."""
     if _code(error) == sqlite3.SQLITE_IOERR and path.parent.is_dir():
         return shutil.disk_usage(path.parent).free < 1 << 16
     return _code(error) == sqlite3.SQLITE_FULL
@@ -133,8 +133,8 @@ def _code(error: BaseException | None) -> int:
 def connect_to_read(path: Path) -> Connection:
     """A connection in autocommit mode that writes nothing, not even the files beside a write-ahead log.
 
-    Where these are wanted and cannot be made, the file is read as it is: SQLite then takes it as one that nobody
-    changes, and what still lies in the log alone is not seen. sqlite3.Error when it cannot be read either.
+    If these are needed and cannot be made, the file is read as it is: SQLite then assumes that nobody changes it, and
+    what is still only in the log is not seen. sqlite3.Error if that fails, too.
     """
     name = path.absolute().as_uri()
     for how in ("mode=ro", "mode=ro&immutable=1"):
@@ -171,8 +171,8 @@ def _connect_to_write(path: Path) -> Connection:
     except sqlite3.Error:
         connection.close()
         raise
-    connection.execute("PRAGMA secure_delete = ON")  # as state.sqlite has it, however SQLite was compiled
-    # What was acknowledged is found after a power cut, also while others have the file open.
+    connection.execute("PRAGMA secure_delete = ON")  # as in state.sqlite, however SQLite was compiled
+    # What was acknowledged survives a power cut, even while others have the file open.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA journal_size_limit = 16000000")
     return connection
@@ -193,4 +193,4 @@ def transaction(connection: Connection) -> Iterator[Connection]:
 
 
 TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
-"""leaves nothing in the log, unless somebody reads it"""
+"""empties the log, unless somebody is reading it"""

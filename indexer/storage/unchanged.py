@@ -1,11 +1,11 @@
 """What a scan can skip: files that are unchanged since they were indexed, and folders with nothing left to do.
 
-A crawl gives files in the order of their paths, so one pass over the catalogue in the same order answers for all of
-them (`Stamps`), and neither side is held in memory.
+A crawl yields files in path order, so one pass over the catalogue in the same order answers for all of them (`Stamps`),
+and neither side is held in memory.
 
-A scan always lists every folder and asks for the numbers of each file in it. Where a whole folder is unchanged
-(`SettledFolders`) it need not apply the rules or look up the catalogue's row of each file: the digest of the folder's
-listing is kept, and the same listing under the same rules has the same answer.
+A scan always lists every folder and stats each file in it. If a whole folder is unchanged (`SettledFolders`), it need
+not apply the rules or look up the catalogue's row of each file: the digest of the folder's listing is stored, and the
+same listing under the same rules has the same answer.
 
     digest = BLAKE2b(rules, patterns in force, names as listed, and of each file: size, mtime, inode, ctime)
 
@@ -25,21 +25,21 @@ from indexer.documents import Listing, Skipped, storable
 from indexer.storage.catalogue import AS_SOURCE, UNREAD, Catalogue
 
 Stamp = tuple[bytes, int, int, int, int, int, int]
-"""(path, file id, size, modified_ns, inode, changed_ns, mark) of one file; the mark is 0 where more must be asked"""
+"""(path, file id, size, modified_ns, inode, changed_ns, mark) of one file; the mark is 0 if more must be checked"""
 BY_NAME = 2
-"""the mark of a file that is not read, as it was indexed; 1 of one that was"""
+"""the mark of a file that is indexed without being read; 1 marks one that was read"""
 _AHEAD = 100
-"""files that are passed over before the next one is looked up instead"""
+"""files to step over before the next one is looked up instead"""
 
 
 class Stamps:
-    """Answers for one path after the other, in whatever order; fastest in that of their bytes.
+    """Answers for one path after another, in any order; fastest in the order of their bytes.
 
     For one thread, which does not write to the catalogue before it has asked for the `others`.
     """
 
     def __init__(self, catalogue: Catalogue, reader: str) -> None:
-        """Nothing of the files marked is left to do for `reader` while they stay as they are."""
+        """For marked files nothing is left to do for `reader` while they stay unchanged."""
         self._catalogue, self._reader = catalogue, reader
         self._query = (
             "SELECT path, file_id, size, modified_ns, inode, changed_ns, CASE"
@@ -50,9 +50,9 @@ class Stamps:
         )
         (last,) = catalogue.connection.execute("SELECT coalesce(max(file_id), 0) FROM files").fetchone()
         self._asked = bytearray(last + 1)
-        """by file id"""
+        """file id -> whether it was asked for"""
         self._passed_over: dict[str, int] = {}
-        """files of folders of which nothing is asked"""
+        """folder -> number of its files, for folders whose files are not asked for one by one"""
         self._from(b"")
 
     def _from(self, path: bytes) -> None:
@@ -82,7 +82,7 @@ class Stamps:
         return row
 
     def pass_over(self, folder: str, n_files: int) -> None:
-        """The `n_files` that are known in `folder` itself count as asked for."""
+        """Count the `n_files` known in `folder` itself as asked for."""
         self._passed_over[folder] = n_files
 
     def others(self) -> list[str]:
@@ -98,18 +98,18 @@ class Stamps:
 
 
 MAX_SKIPPED = 100
-"""paths passed over in a folder, above which it is never kept"""
+"""most skipped paths in a folder that can be settled"""
 
 
 class SettledFolders:
-    """The digests that a scan compares for each folder and keeps at its end; for the thread of `connection`."""
+    """The digests that a scan compares for each folder and stores at its end; for the thread of `connection`."""
 
     def __init__(self, connection: sqlite3.Connection, rules: bytes) -> None:
-        """`rules` tell under which rules the scan is made."""
+        """`rules` identify the rules of the scan."""
         self._connection, self.rules = connection, rules
         self._version = self._written_by_others()
         self.doubtful: Counter[str] = Counter()
-        """how many files of each folder may not be as they were indexed; such a folder is asked file by file"""
+        """folder -> how many of its files may differ from the index; such a folder is checked file by file"""
 
     def find(self, folder: str) -> Listing | None:
         if self.doubtful[folder]:
@@ -135,17 +135,17 @@ class SettledFolders:
         self._connection.executemany("INSERT INTO settled VALUES (?, ?, ?, ?)", rows).close()
 
     def _written_by_others(self) -> int:
-        """A number that is another one when anybody else has written to the file."""
+        """A number that changes when anybody else has written to the file."""
         return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
 
 def skipped_rows(skipped: Iterable[Skipped]) -> list[tuple[bytes, str, str]]:
-    """(path as os.fsencode gives it, rule, reason) of each, as it is stored."""
+    """(path as os.fsencode gives it, rule, reason) of each, as stored."""
     return [(os.fsencode(one.path), one.rule, storable(one.reason)) for one in skipped]
 
 
 def unsettle(connection: sqlite3.Connection, file_ids: Iterable[int], paths: Iterable[str]) -> None:
-    """Within the transaction that writes the rows of these files: forget the folders where they were and will be."""
+    """Within the transaction that writes the rows of these files: forget the folders where they were and are now."""
     if not connection.execute("SELECT 1 FROM settled LIMIT 1").fetchone():
         return
     folders = {os.path.dirname(os.fsencode(path)) for path in paths}
@@ -155,5 +155,5 @@ def unsettle(connection: sqlite3.Connection, file_ids: Iterable[int], paths: Ite
 
 
 def unsettle_all(connection: sqlite3.Connection) -> None:
-    """The same where rows of any folder are written."""
+    """Forget all folders, as rows of any may be written."""
     connection.execute("DELETE FROM settled").close()

@@ -26,10 +26,10 @@ from indexer.postings import EMPTY, FieldPostings, Ints, beginnings, few_posting
 MAX_TERM_LENGTH = 40
 """characters; longer words are hashes and encoded data (they cost a seventh of the index and nobody types them)"""
 MAX_MEMO = 100_000
-"""distinct runs of letters that one process remembers before it starts afresh; each takes some 200 bytes"""
+"""distinct runs of letters that one process remembers before it starts afresh; each takes about 200 bytes"""
 
 N_REMEMBERED, MAX_REMEMBERED = 10_000, 300
-"""texts, of so many characters at most, of which it is remembered what was made: of a process that stays, soon all"""
+"""size of the cache of results per text, and the longest text cached (characters); a process that stays fills it"""
 MAX_RAW_LENGTH = 200
 """characters; longer raw tokens are not remembered, and a longer piece or whole cannot fold to a term"""
 
@@ -45,7 +45,7 @@ _Made = TypeVar("_Made")
 
 
 def _remembered(make: Callable[[str], _Made]) -> Callable[[str], _Made]:
-    """What a function makes of the texts that came last."""
+    """`make` with a cache of its results for the most recent short texts."""
     known = lru_cache(maxsize=N_REMEMBERED)(make)
 
     @wraps(make)
@@ -56,21 +56,21 @@ def _remembered(make: Callable[[str], _Made]) -> Callable[[str], _Made]:
 
 
 RawTerms = tuple[tuple[tuple[str, int], ...], int]
-"""((term, offset of its position), ...), and how many positions the raw token takes"""
+"""((term, offset of its position), ...), and how many positions the raw token occupies"""
 
 PAIRED = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103e\u1780-\u17d3"
 )
-"""the letters of the scripts that are indexed in pairs: East Asia's; Thai, Lao, Burmese and Khmer with their marks"""
+"""letters of the scripts that are indexed in pairs: those of East Asia; Thai, Lao, Burmese and Khmer with marks"""
 _DIGITS = {zero + n: str(n) for zero in (0x660, 0x6F0, 0x966, 0x9E6) for n in range(10)}
 STROKED = str.maketrans("łøđħŧıکیʼ", "lodhtiكي’", "ـ\u200d") | str.maketrans({"œ": "oe", "æ": "ae"}) | _DIGITS
-"""letters whose stroke, or missing dot, is an accent to whoever has not got them on the keyboard, ligatures, Persian
-letters for which keyboards have Arabic ones, digits of Arabia, Persia and India; what draws Arabic words out goes"""
+"""replaces letters with a stroke or without a dot, which keyboards may lack; ligatures; Persian letters by the Arabic
+ones on keyboards; digits of Arabia, Persia and India. The signs that stretch or join Arabic letters are removed."""
 _HALF_WIDTH = re.compile("[ｦ-ﾟ]+")
 """letters of Japanese, in UTF-8 behind a byte EF"""
 
-# What only texts beyond ASCII need is made for the first of them: it takes as long as a query.
+# Patterns that only text beyond ASCII needs are compiled on first use: compiling takes as long as a query.
 
 
 @cache
@@ -80,14 +80,14 @@ def _cjk() -> re.Pattern[str]:
 
 
 SCRIPTS_WITH_DOTS = (0x900, 0x980, 0xA80, 0xB00, 0xC00, 0xC80)
-"""the first code points of India's scripts in which a dot, their third, stands for a nasal"""
+"""the first code points of Indian scripts in which a dot, the third character, stands for a nasal"""
 NASALS = (0x19, 0x1E, 0x23, 0x28, 0x2E)
-"""how far behind the first the nasals stand, each the fifth of its class of consonants"""
+"""offsets of the nasals from the first code point; each is the fifth of its class of consonants"""
 
 
 @cache
 def _nasal() -> re.Pattern[str]:
-    """In scripts of India a nasal before a consonant of its class, and one on a vowel: people write a dot for it."""
+    """In Indian scripts a nasal before a consonant of its class, or one on a vowel: people write a dot instead."""
     sets = [
         f"{chr(first + own)}{chr(first + 0x4D)}(?=[{chr(first + own - 4)}-{chr(first + own - 1)}])"
         for first in SCRIPTS_WITH_DOTS for own in NASALS
@@ -97,7 +97,7 @@ def _nasal() -> re.Pattern[str]:
 
 @cache
 def _mark() -> re.Pattern[str]:
-    """Vowel signs and points that belong to the word they stand in, though no letters."""
+    """Vowel signs and points: not letters, but part of the word they stand in."""
     return re.compile(
         f"[{''.join(c for c in map(chr, range(0x300, 0x1E00)) if unicodedata.category(c) in ('Mn', 'Mc'))}]"
     )
@@ -122,14 +122,14 @@ def _fold(text: str) -> str:
         text = _nasal().sub(lambda nasal: chr(ord(nasal[0][0]) & ~0x7F | 2), text)
     decomposed = unicodedata.normalize("NFKD", text)
     bare = "".join(c for c in decomposed if not unicodedata.combining(c) or "\u0e00" <= c <= "\u17ff")
-    return bare.casefold().translate(STROKED)  # what was taken apart may be capitals, or stroked: ℂ is C, ℏ is ħ
+    return bare.casefold().translate(STROKED)  # decomposing may give capitals or stroked letters: ℂ is C, ℏ is ħ
 
 
 def raw_tokens(text: str) -> list[str]:
-    """The raw tokens of `text` in order; letters and accents that are written apart are put together first.
+    """The raw tokens of `text` in order; separate letters and accents are composed first.
 
-    The apostrophe ʼ, a letter to Unicode, is one like others; Japanese of half width is written in full; soft hyphens,
-    which come with what is pasted, and signs that only draw letters together, are none.
+    The apostrophe ʼ, a letter to Unicode, counts as any other apostrophe; half-width Japanese becomes full-width; soft
+    hyphens, which come with pasted text, and signs that only join letters are dropped.
     """
     if text.isascii():
         return _plain_tokens(text)
@@ -139,7 +139,7 @@ def raw_tokens(text: str) -> list[str]:
 
 
 def _plain_tokens(text: str) -> list[str]:
-    """The same of a text in which nothing is to be put together, and without marks."""
+    """The raw tokens of a text that has no marks and nothing to compose."""
     return (_RAW_OPTIONS if "-" in text else _RAW).findall(text)
 
 
@@ -160,7 +160,7 @@ def raw_terms(raw: str) -> RawTerms:
 
 
 def whole_term(raw: str) -> str:
-    """The term of a joined raw token as a whole, "" where it has none."""
+    """The term for a joined raw token as a whole ("foo_bar"); "" where it has none."""
     if is_ideographic(raw):
         return ""
     pieces, body, _ = _taken_apart(raw)
@@ -169,7 +169,7 @@ def whole_term(raw: str) -> str:
 
 
 def marked_name(raw: str) -> str:
-    """The term of a raw token that is a name with its mark, as C++, -v and __init__; "" for others."""
+    """The term of a raw token that is a name with a mark, such as C++, -v and __init__; "" for others."""
     return "" if is_ideographic(raw) else _taken_apart(raw)[2]
 
 
@@ -184,15 +184,15 @@ def is_marked(text: str) -> bool:
 
 
 def is_half(term: str) -> bool:
-    """Whether `term` is one character of a script that is indexed in pairs: of Korean, a syllable in its letters."""
+    """Whether `term` is one character of a script that is indexed in pairs; a Korean syllable may be decomposed."""
     whole = unicodedata.normalize("NFC", term)
     return len(whole) == 1 and is_ideographic(whole)
 
 
 def _taken_apart(raw: str) -> tuple[list[str], str, str]:
-    """The pieces, what they were joined to, and the name with its mark as in "C++", "-v" and "__init__"."""
+    """The pieces, the joined word that they come from, and the name with its mark as in "C++", "-v" and "__init__"."""
     body = raw.rstrip("+#").lstrip("-")
-    short = len(body) <= 2 and raw[-1] in "+#"  # "environment#" is a link's mark
+    short = len(body) <= 2 and raw[-1] in "+#"  # in "environment#" it belongs to a link
     pieces = [piece for piece in _JOINT.split(body) if piece]
     is_marked_name = raw[0] == "-" or (bool(pieces) and raw[:2] == raw[-2:] == "__")
     mark = fold(raw.lstrip("-") if short else raw) if short or (is_marked_name and len(raw) <= MAX_TERM_LENGTH) else ""
@@ -252,7 +252,7 @@ def sequence(text: str) -> list[str]:
 
 @_remembered
 def words_of(text: str) -> tuple[str, ...]:
-    """As `sequence`; remembered, for titles and names that come again."""
+    """As `sequence`, but cached, for titles and names that come again."""
     words: list[str] = []
     for raw in raw_tokens(text):
         found, width = raw_terms(raw)
@@ -264,18 +264,18 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 _SEPARATORS = bytes(c if c >= 0x80 or re.match(r"[\w.\-@'+#]", chr(c)) else 0x20 for c in range(256))
-"""what stands in no raw token, and no lookaround of one asks about, becomes a blank; UTF-8 beyond ASCII stays"""
+"""what no raw token holds, nor its lookarounds ask about, becomes a blank; UTF-8 beyond ASCII is kept"""
 _NOT_MARKED = bytes((*range(0xCC), *range(0xE2, 0x100)))
-"""bytes that begin no letter of a block with marks"""
+"""bytes that cannot begin a letter of a block with marks"""
 FEW = 24
-"""runs of a text that are faster taken one by one"""
+"""a text of up to this many runs is analysed faster one run at a time"""
 
 
 def _runs(text: str) -> Sequence[bytes] | Sequence[str]:
     """Pieces of `text` in order, such that the raw tokens of the text are those of its pieces.
 
-    Runs without a blank or another sign that separates words, in UTF-8; where what stands elsewhere in the text
-    matters (marks, letters and accents to be put together) the raw tokens themselves.
+    They are runs of UTF-8 without a blank or another separator; where context matters (marks, letters and accents to
+    compose), they are the raw tokens themselves.
     """
     data = text.encode("utf-8", "surrogatepass")
     if len(data) != len(text):
@@ -310,18 +310,18 @@ class _Memo(dict[bytes | str, int]):
 
 
 def _bare(run: bytes) -> bytes:
-    """A run without what only stands beside it; as it is where its lines may be a part of it, as in __init__."""
+    """A run without signs around it; unchanged if it holds "__", as underscores may be part of it (__init__)."""
     return run if b"__" in run else run.lstrip(b".'@+#").lstrip(b"_").rstrip(b".'@-").rstrip(b"_")
 
 
 _WORD = re.compile(rb"[a-z0-9]{1,31}|[A-Z]?[a-z]{1,30}|[A-Z0-9]{1,31}|[A-Za-z0-9]{1,3}")
-"""surely ASCII letters and digits without camel parts, and too short for a hash"""
+"""only ASCII letters and digits, surely without camel parts, and too short for a hash"""
 _JOINED = re.compile(rb"[A-Za-z0-9]{1,31}(?:[._@\-][A-Za-z0-9]{1,31})*")
 _ONE_JOINT = re.compile(r"[._@\-]")
 
 
 def _joined_terms(run: bytes) -> RawTerms | None:
-    """The terms of a run that is plainly one raw token of ASCII letters, digits and joints; None for any other."""
+    """The terms of a run that is clearly one raw token of ASCII letters, digits and joints; None for any other."""
     if len(run) > MAX_TERM_LENGTH or not _JOINED.fullmatch(run):
         return None
     text = run.decode("ascii")
@@ -336,7 +336,7 @@ def _joined_terms(run: bytes) -> RawTerms | None:
 
 
 def _terms_of(raws: Sequence[str]) -> RawTerms:
-    """The terms of raw tokens one after the other."""
+    """The terms of several raw tokens in a row."""
     if len(raws) == 1:
         return raw_terms(raws[0])
     terms: list[tuple[str, int]] = []
@@ -382,7 +382,7 @@ class Analyzer:
         return self._analyse(text)[0] if text else EMPTY
 
     def analyse_body(self, text: str) -> tuple[FieldPostings, bytes]:
-        """The same, and the sketch of the text (indexer.text.analysis)."""
+        """The postings, and the sketch of the text."""
         postings, terms = self._analyse(text)
         return postings, sketch(np.frombuffer(self._hashes, dtype=np.int64)[terms])
 
@@ -426,11 +426,11 @@ _MIXERS = tuple(map(np.uint64, (0x9E3779B97F4A7C15, 30, 0xBF58476D1CE4E5B9, 27, 
 _HAS_DIGIT = frozenset("0123456789")
 
 NO_HASH = -1
-"""of a word that does not count"""
+"""the hash of a word that is left out of sketches"""
 
 
 def word_hash(word: str) -> int:
-    """32 bits of a word, NO_HASH for one with digits."""
+    """A 32-bit hash of a word; NO_HASH for one with digits."""
     return crc32(word.encode("utf-8", "surrogatepass")) if _HAS_DIGIT.isdisjoint(word) else NO_HASH
 
 

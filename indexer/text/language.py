@@ -60,10 +60,10 @@ QUESTION_WORDS: dict[str, str] = {
     "cs": "a i s o do to by kdy kde kdo koho komu proč jaký jaká jaké jakých kolik já mně můj moje náš jejich jeho "
           "její byla bylo byly ten ta tento tato",
 }  # fmt: skip
-"""what else a sentence holds that says nothing about a document: words of questions, pronouns, auxiliary verbs
+"""other words of a sentence that say nothing about a document: question words, pronouns, auxiliary verbs
 
-Not among them, though they are such words: those that name things too (may, will, can, war, care). Languages are not
-told by these."""
+Those that also name things (may, will, can, war, care) are left out. Language detection does not use these
+words."""
 STEMMERS: dict[str, str] = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
     "nl": "dutch", "sv": "swedish", "da": "danish", "no": "norwegian", "fi": "finnish", "ru": "russian",
@@ -74,12 +74,12 @@ SIGNS = {
     "ja": "\u3040-\u30ff", "ko": "\uac00-\ud7af", "zh": "\u4e00-\u9fff", "ar": "\u0600-\u06ff", "th": "\u0e00-\u0e7f",
     "el": "\u0370-\u03ff\u1f00-\u1fff", "he": "\u05d0-\u05ea",
 }  # fmt: skip
-"""languages that are told by their letters; Japanese has Chinese ones, too"""
+"""languages recognised by their letters; Japanese comes first, as it has Chinese letters too"""
 _LATER = ("pl", "cs")
 LANGUAGES = ("", *(code for code in FUNCTION_WORDS if code not in _LATER), *SIGNS, *_LATER)
-"""the column value of a language is its position here, so that new ones come last; 0 is unknown"""
+"""the column value of a language is its position here, so new ones must be added last; 0 is unknown"""
 PREFIXING = ("ar", "he")
-"""languages that write articles and prepositions before a word as one with it"""
+"""languages that attach articles and prepositions to the front of a word"""
 FLEETING = ("pl", "cs")
 """languages in which an e before the last letter of a stem comes and goes: podatek, podatku"""
 
@@ -105,7 +105,7 @@ for _code, _words in FUNCTION_WORDS.items():
 
 
 def detect(text: str) -> str:
-    """The ISO 639-1 code of the language of `text`, "" when its first 4,000 characters do not tell."""
+    """The ISO 639-1 code of the language of `text`; "" when its first 4,000 characters do not show it."""
     text = text[:_SAMPLE].lower()
     words = text.translate(_ASCII_WORDS).split() if text.isascii() else _WORD.findall(text)
     votes: defaultdict[str, int] = defaultdict(int)
@@ -117,18 +117,18 @@ def detect(text: str) -> str:
         votes[code] *= any(letter in text for letter in _OWN_LETTERS[code]) and not any(own in text for own in "ėįųū")
     by_votes = sorted(votes.items(), key=itemgetter(1), reverse=True)
     told = (own for own in by_votes if sum(own[0] in _VOTES[word] for word in held) > 1)
-    code, count = next(told, ("", 0))  # one word alone tells nothing: "men" is Swedish, too
+    code, count = next(told, ("", 0))  # a single distinct word proves nothing: "men" is Swedish, too
     if count >= max(3, 0.04 * len(words)):
         return code
     code = "" if text.isascii() else language_by_letters(text)
-    is_name = code in _OWN_LETTERS and votes[code] < by_votes[0][1]  # a Turkish one in another language's text
+    is_name = code in _OWN_LETTERS and votes[code] < by_votes[0][1]  # e.g. a Turkish name in a text of another language
     return "" if is_name else code
 
 
 def language_by_letters(text: str) -> str:
-    """The language whose letters a fifth of all letters of `text` are; "" for none. Russian has vowels of its own.
+    """The language to which over a fifth of the letters of `text` belong; "" for none. Russian has its own vowels.
 
-    Turkish, Polish and Czech are told by words with letters that few others have.
+    For Turkish, Polish and Czech, all letters of a word with a letter that few other languages have are counted.
     """
     text = text.lower()
     n_letters = sum(map(str.isalpha, text))
@@ -144,7 +144,7 @@ def _stemmer(code: str) -> Stemmer.Stemmer:
 
 
 def stem(word: str, language: str) -> str:
-    """The stem of a folded word; the word itself where the language has no stemmer or it holds a digit."""
+    """The stem of a folded word; the word itself if the language has no stemmer or the word is not all letters."""
     if language not in STEMMERS or not word.isalpha():
         return word
     if language == "he":
@@ -158,7 +158,7 @@ def stem(word: str, language: str) -> str:
 
 
 def _hebrew_stem(word: str) -> str:
-    """A word without article, prepositions and plural, of three letters at least: what is shared, no dictionary's."""
+    """A word without article, prepositions and plural, at least three letters: a shared form, not a dictionary stem."""
     bare = _HEBREW_AFTER.sub("", word)
     while len(bare) > 3 and bare[0] in "והבלכמש":
         bare = bare[1:]
@@ -166,7 +166,7 @@ def _hebrew_stem(word: str) -> str:
 
 
 def _with_harmony(word: str) -> str:
-    """A folded Turkish word with the vowels that its last a or e asks for, without which no suffix is known."""
+    """A folded Turkish word with vowels in harmony with its last a or e; the stemmer knows suffixes only like that."""
     return word.translate(_FRONT if word.rfind("e") > word.rfind("a") else _BACK if "a" in word else {})
 
 

@@ -10,23 +10,23 @@ from __future__ import annotations
 import re
 
 FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\n(.*?)\n?(---|\.\.\.|\+\+\+)[ \t]*(?:\n|\Z)", re.S)
-"""a head between lines of --- (YAML) or +++ (TOML): its sign and what it says"""
+"""front matter between lines of --- (YAML) or +++ (TOML): its delimiter and its content"""
 
 FENCE_SIGN = r"[ \t]*(?P<fence>```++|~~~++)"
-"""opens a block of code at the beginning of a line, and closes it at that of a later one"""
+"""opens a block of code at the start of a line, and closes it at the start of a later one"""
 FENCE = re.compile(rf"{FENCE_SIGN}[ \t]*(\w*)")
 """the line that opens a block of code: its sign and the language"""
 HASHES = re.compile(r"[ ]{0,3}(#{1,6})[ \t]+")
-"""the signs of a heading at the beginning of its line"""
+"""the hashes of a heading at the beginning of its line"""
 UNDERLINE = re.compile(r"[ ]{0,3}(={3,}|-{3,})[ \t]*$")
-"""the line that makes a heading of the line above it"""
+"""an underline, which makes the line above it a heading"""
 
 FENCED = rf"{FENCE_SIGN}[^\n]*\n(?s:.*?)(?:^[ \t]*(?P=fence)[^\n]*$|\Z)"
-"""a whole block of code; a pattern for many lines (re.M), to be put behind ^"""
+"""a whole block of code; a multi-line pattern (re.M), to be put after ^"""
 HASHED = r"[ ]{0,3}\#{1,6}[ \t]+(?P<hashed>\S[^\n]*?)[ \t\#]*$"
-"""a heading behind hashes, likewise"""
+"""a heading after hashes, likewise"""
 CODE = re.compile(rf"^{FENCED}|(?<!`)(?P<span>`++)[^\n]{{0,5000}}?(?<!`)(?P=span)(?!`)", re.M)
-"""all code: blocks, and what stands in a line between backquotes"""
+"""all code: blocks, and spans between backquotes"""
 
 _MARKS = re.compile(
     r"!?\[\[(?:[^\]|]*\|)?([^\]]*)\]\]|!?\[([^\]]*)\]\([^)]*\)|[*`]{1,3}|(?<!\w)_{1,3}|_{1,3}(?!\w)|<[^>]*>|\{#[^}]*\}"
@@ -34,5 +34,5 @@ _MARKS = re.compile(
 
 
 def without_marks(heading: str) -> str:
-    """A heading without the signs of links, emphasis, code, tags and names of places."""
+    """A heading without the markup of links, emphasis, code, tags and anchors."""
     return _MARKS.sub(lambda found: found[1] or found[2] or "", heading).strip()

@@ -13,21 +13,21 @@ from msgspec import Struct
 SHORTEST = 4
 """Shorter words are never corrected: too many words lie one letter from them."""
 COST_OF_EDIT = 6.0
-"""log2 of how many times more frequent a word must be to win from one that is an edit nearer"""
+"""log2 of how many times more frequent a term must be to beat one that is an edit nearer"""
 COST_OF_FIRST_LETTER = 3.0
-"""the same for a word with another first letter: people seldom get that one wrong"""
+"""the same for a term with another first letter: people seldom get the first one wrong"""
 
 LONGER = 100
-"""words that one of which the rest is missing may have been meant to be"""
+"""at most this many terms that begin with the typed word are considered as its completion"""
 AT_ONCE = 1 << 12
-"""terms whose letters are looked at at once: they stay in the processor's cache"""
+"""terms processed at a time, so that their letters stay in the processor's cache"""
 
 
 class TermList(Struct, frozen=True, eq=False):
-    """Distinct terms as a segment of the index holds them, mapped: nothing is copied before it is looked at."""
+    """The distinct terms of a segment of the index, memory-mapped: nothing is copied until it is used."""
 
     text: npt.NDArray[np.uint8]
-    """all terms one after the other in UTF-8"""
+    """all terms in UTF-8, one after the other"""
     ends: npt.NDArray[np.uint32]
     """[n_terms] where each ends in `text`"""
 
@@ -50,7 +50,7 @@ class TermList(Struct, frozen=True, eq=False):
 
 
 class Vocabulary(Struct, frozen=True, eq=False, dict=True):
-    """All indexed words, lower case without accents, where they lie in the index."""
+    """All indexed words, lower case without accents, read in place from the index."""
 
     lists: Sequence[TermList]
     contains: Callable[[str], int]
@@ -58,14 +58,14 @@ class Vocabulary(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _shapes(self) -> list[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint32]]]:
-        """Of each list the lengths of its terms in characters and their sets of letters; [n_terms] each."""
+        """For each list, the lengths of its terms in characters and their letter sets; [n_terms] each."""
         return [_shapes(own) for own in self.lists]
 
     def within(self, word: str, limit: int) -> list[tuple[str, int, int]]:
         """The (term, distance, frequency) of terms at most `limit` edits from `word`.
 
-        An edit changes at most two members of the set of letters, one gone and one come, so most terms are ruled
-        out by their sets; the rest are compared all at once. Ascending, as Python compares strings.
+        An edit changes at most two members of the set of letters (one removed, one added), so sets rule out most
+        terms; the rest are compared all at once. Ascending, as Python compares strings.
         """
         code = np.frombuffer(word.encode("utf-8", "surrogatepass"), dtype=np.uint8)
         letters = np.bitwise_or.reduce(_letter_bits(code), initial=np.uint32(0))
@@ -81,17 +81,17 @@ class Vocabulary(Struct, frozen=True, eq=False, dict=True):
         return [one for one in found if one[2]]
 
     def begun(self, word: str) -> list[tuple[str, int, int]]:
-        """The `LONGER` shortest terms that `word` is the beginning of, as `within` gives them, each an edit away."""
+        """The `LONGER` shortest terms that begin with `word`, in the form of `within`, each counted as one edit."""
         terms = {term for own in self.lists for term in own.holding(word) if term.startswith(word)}
         found = [(term, 1, self.contains(term)) for term in sorted(terms, key=lambda term: (len(term), term))[:LONGER]]
         return [one for one in found if one[2]]
 
 
 def _letter_bits(text: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
-    """For each byte of UTF-8 the bit of its letter, of 32; 0 for the first bytes of letters of several.
+    """For each byte of UTF-8 one of 32 bits for its letter; 0 for the first byte of a multi-byte letter.
 
-    A letter of two bytes sets one bit, so that the bound of `Vocabulary.within` holds; of three, as in Georgian, two:
-    there some terms of two edits may be missed.
+    A letter of two bytes sets one bit, so that the bound of `Vocabulary.within` holds; one of three, as in Georgian,
+    sets two: there some terms two edits away may be missed.
     """
     bits: npt.NDArray[np.uint32] = np.left_shift(np.uint32(1), text & np.uint8(31), dtype=np.uint32)
     return np.where(text < 0xC0, bits, np.uint32(0)) if text.size and text.max() >= 0xC0 else bits
@@ -118,11 +118,11 @@ def _shapes(own: TermList) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.uint32
 
 
 def suggest(words: Sequence[str], vocabulary: Vocabulary) -> dict[str, str]:
-    """The likeliest correction of each word that seems misspelt; words that seem right are left out.
+    """word -> its likeliest correction, for words that seem misspelt; words that seem right are left out.
 
-    `words` are folded as the vocabulary is. One edit (a letter more, less, other, or two swapped) in words of four
-    or five letters, two in longer ones, and before two the rest of a word that was begun; none for words with digits
-    or other signs, nor for words that any document holds.
+    `words` are folded as the vocabulary is. Up to one edit (a letter added, dropped or changed, or two swapped) in
+    words of 4 or 5 letters, two in longer ones; where no word is one edit away, a completion counts as one. None for
+    words with digits or other signs, nor for words that any document holds.
     """
     found = ((word, _correction(word, vocabulary)) for word in dict.fromkeys(words))
     return {word: correction for word, correction in found if correction is not None}
@@ -148,7 +148,7 @@ def edits_allowed(word: str) -> int:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The one of a few known names that `word` was probably meant to be: misspelt, or its beginning."""
+    """The known name, of a few, that `word` probably means: a misspelling or the beginning of it; None for none."""
     names = sorted(known)
     if not word or not any(names):
         return None
@@ -160,7 +160,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def is_one_edit(one: str, other: str) -> bool:
-    """Whether a letter more, less, other, or two swapped, makes one of the other; in linear time, however long."""
+    """Whether one letter added, dropped or changed, or two swapped, turn one into the other; in linear time."""
     same = next((place for place, (a, b) in enumerate(zip_longest(one, other)) if a != b), len(one))
     a, b = one[same:], other[same:]
     swapped = a[1::-1] == b[:2] and a[2:] == b[2:]
@@ -170,7 +170,7 @@ def is_one_edit(one: str, other: str) -> bool:
 def _distances(word: str, terms: Sequence[str], limit: int) -> npt.NDArray[np.int16]:
     """The edits (Damerau-Levenshtein, no letter edited twice) from `word` to each of `terms`, exact up to `limit`.
 
-    The classic table, one cell for all terms at a time, and only the cells within `limit` of the diagonal.
+    The classic table: each cell is computed for all terms at once, and only within `limit` of the diagonal.
     """
     codes = np.frombuffer("".join(terms).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint16)
     lengths = np.fromiter(map(len, terms), dtype=np.int64, count=len(terms))

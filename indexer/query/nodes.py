@@ -56,17 +56,17 @@ class Word(Meant, frozen=True, eq=False):
     field: str | None = None
     """title, body, name, path, from, to or a property whose values are text; None for all"""
     prefix: bool = False
-    """any word that begins so: `trans*`"""
+    """matches any word that begins with it: `trans*`"""
     exact: bool = False
-    """this very form, unstemmed: `=house`"""
+    """matches only this form, unstemmed: `=house`"""
     unfinished: bool = False
     """a prefix because it is still being typed, not because of a star"""
     position: int = 0
     length: int = 0
     made: tuple[str, ...] = ()
-    """words of the index that it makes up with a neighbour, or is beside one"""
+    """indexed words it also matches: those it forms with a neighbour; by a month or year, other ways to write it"""
     month: int = 0
-    """of a month beside a year, from 1"""
+    """its number, from 1, if it is a month next to a year"""
 
     @property
     def is_plain(self) -> bool:
@@ -80,7 +80,7 @@ class Phrase(Meant, frozen=True, eq=False):
     text: str
     field: str | None = None
     exact: bool = False
-    """these very forms, unstemmed: `="new houses"`"""
+    """matches only these forms, unstemmed: `="new houses"`"""
     position: int = 0
     """of the text between the quotes"""
     length: int = 0
@@ -109,7 +109,7 @@ class Filter(Meant, frozen=True, eq=False):
 
 
 class And(Meant, frozen=True, eq=False):
-    """All children hold; at least two, none of them an And."""
+    """All children must match; at least two, none of them an And."""
 
     children: tuple[Node, ...]
     position: int = 0
@@ -117,7 +117,7 @@ class And(Meant, frozen=True, eq=False):
 
 
 class Or(Meant, frozen=True, eq=False):
-    """One child or more holds; at least two, none of them an Or."""
+    """At least one child must match; at least two children, none of them an Or."""
 
     children: tuple[Node, ...]
     position: int = 0
@@ -125,7 +125,7 @@ class Or(Meant, frozen=True, eq=False):
 
 
 class Not(Meant, frozen=True, eq=False):
-    """All documents but those of `child`, which is never a Not."""
+    """All documents except those that match `child`, which is never a Not."""
 
     child: Node
     position: int = 0
@@ -145,7 +145,7 @@ class Query(Struct, frozen=True):
     """only words and phrases joined by blanks, beside conditions for which `is_filter` holds: when too few
     documents hold all the words, those that hold some of them may be added (the conditions always stay)"""
     operators: tuple[Problem, ...] = ()
-    """what each operator and pair of quotes was read as: no problem, but to be said where little is found"""
+    """how each operator and pair of quotes was read: not a problem, but shown where little is found"""
 
 
 def leaves(node: Node | None, *, negated: bool = True) -> Iterator[Word | Phrase | Filter]:
@@ -161,12 +161,12 @@ def leaves(node: Node | None, *, negated: bool = True) -> Iterator[Word | Phrase
 
 
 def is_filter(node: Node) -> bool:
-    """Whether `node` is made of filters only, as `-ext:pdf` or `(type:mail OR type:pdf)`: it has no score."""
+    """Whether `node` consists of filters only, like `-ext:pdf` or `(type:mail OR type:pdf)`: it has no score."""
     return all(isinstance(leaf, Filter) for leaf in leaves(node))
 
 
 def asks_for_threads(query: Query) -> bool:
-    """Whether some condition names a thread: its mails are wanted one by one."""
+    """Whether a condition names a thread: its mails are then wanted one by one."""
     return any(isinstance(leaf, Filter) and leaf.kind == "thread" for leaf in leaves(query.root))
 
 
@@ -176,7 +176,7 @@ def positive_words(query: Query) -> tuple[Word | Phrase, ...]:
 
 
 def asks_for_people(query: Query) -> bool:
-    """Whether nothing is asked for but who wrote something, or got it."""
+    """Whether the query asks only for who wrote something or received it."""
     fields = {word.field for word in positive_words(query)}
     return bool(fields) and fields <= {"from", "to", "cc"}
 
@@ -185,7 +185,7 @@ OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
 
 
 def is_shouted(text: str) -> bool:
-    """Whether a text is all capitals beside what looks like its operators: a heading, in which they are words."""
+    """Whether a text is all capitals, apart from apparent operators: then it is a heading, and they are words."""
     others = " ".join(word for word in text.split() if word not in OPERATORS)
     return others.upper() == others != others.lower()
 
@@ -210,14 +210,14 @@ def _render(node: Node, signs: Signs) -> str:
     match node:
         case Word():
             text = "=" * node.exact + node.text + "*" * node.prefix
-            bare = not node.field or not text.startswith((":", "：", "//"))  # title::x would be a word of its own
+            bare = not node.field or not text.startswith((":", "：", "//"))  # title::x would be read as one word
             return (f"{node.field}:" if node.field else "") + (text if bare else f"({text})")
         case Phrase():
             return (f"{node.field}:" if node.field else "") + "=" * node.exact + f'"{node.text}"'
         case Filter():
             return f"{node.kind}:{_filter_value(node)}"
         case Not(child):
-            # NOT NOT is taken for a slip, and for none; -WORD alone for a word
+            # NOT NOT is taken for a slip and cancels out; -WORD alone is taken for a word
             bracketed = isinstance(child, Not) or signs.not_ == "-"
             return f"{signs.not_}({_render(child, signs)})" if bracketed else f"{signs.not_}{_inner(child, signs)}"
         case Or(children):

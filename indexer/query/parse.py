@@ -6,9 +6,9 @@
     negation    = {"NOT" | "-"} atom
     atom        = [field ":"] (["="] word ["*"] | ["="] quoted | "(" query ")")
 
-What is malformed becomes a Problem and is passed over: cutting into tokens says where brackets and quotes do not
-close. Words of other search programs that mean something there and nothing here are named, with what to write instead;
-only what can hardly be meant as text is taken for one. `docs/query-language.md` says it for users.
+What is malformed becomes a Problem and is ignored; the tokeniser reports brackets and quotes that do not close.
+Syntax of other search programs that means nothing here is reported, with what to write instead, but only where it can
+hardly be meant as text. `docs/query-language.md` describes the language for users.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from indexer.text.analysis import raw_tokens
 from indexer.text.spelling import nearest
 
 MAX_DEPTH = 20
-"""Deeper brackets are ignored, so that whatever walks the tree may recurse."""
+"""Deeper brackets are ignored, so that code that walks the tree may recurse."""
 
 TEXT_NAMES = {
     "title": "title", "name": "name", "filename": "name", "file": "name", "path": "path",
     "body": "body", "content": "body", "from": "from", "author": "from", "sender": "from", "to": "to",
     "recipient": "to", **{alias: name for alias, name in NAMES.items() if PROPERTIES[name].kind == "text"},
 }  # fmt: skip
-"""What may stand before a colon, and the field it ties a word to."""
+"""What may stand before a colon -> the field in which the word after it is searched."""
 
 FILTER_NAMES = {
     "ext": "ext", "extension": "ext", "filetype": "ext", "type": "type", "kind": "type",
@@ -56,22 +56,22 @@ FILTER_NAMES = {
     "until": "modified", "size": "size", "thread": "thread", "links": "links", "linking": "links",
     **{alias: name for alias, name in NAMES.items() if PROPERTIES[name].kind != "text"},
 }  # fmt: skip
-"""What may stand before a colon, and the kind of filter it makes."""
+"""What may stand before a colon -> the kind of filter it makes."""
 
 COMPARISONS = {"after": ">", "before": "<", "since": ">=", "until": "<="}
-"""Names that bring their comparison along: `after:2024` is `modified:>2024`."""
+"""Names that imply a comparison: `after:2024` is `modified:>2024`."""
 
 _BLANK = re.compile(r"[\s\0]+")
 _FIELD = re.compile(r"([A-Za-z]+)[:：](?!:|//)")
 _CLOSING = {'"': '"', "“": "”“", "”": "”", "„": "“”", "«": "»", "»": "«"}
 _INNER_QUOTE = '(?<=[א-ת])["”](?=[א-ת])'
-"""of Hebrew abbreviations, which keyboards have no sign of their own for: צה"ל"""
+"""in Hebrew abbreviations, whose own sign keyboards lack: צה"ל"""
 _WORD = re.compile(rf'(?:[^\s\0"“”„«»()（）]|{_INNER_QUOTE})+(?:(?<=\w)\(\))?')
 _SIGNS_OF_NOT = "-!"
 _JOINED_BEHIND = ')）"”'
-"""a dash that touches these joins, as in name-(a)-b"""
+"""a dash right after one of these is a joint, not a NOT, as in name-(a)-b"""
 _SIGNS = {"&&": "and", "||": "or"}
-"""the same as programmers write them"""
+"""operators as programmers write them"""
 
 
 class Token(Struct, frozen=True):
@@ -86,7 +86,7 @@ class Token(Struct, frozen=True):
     inner: int = 0
     """where `text` begins"""
     closed: bool = True
-    """a quote that was opened was closed too"""
+    """False for an opening quote without a closing one"""
 
 
 def tokens(text: str, *, as_you_type: bool) -> tuple[list[Token], list[Problem]]:
@@ -110,7 +110,7 @@ def tokens(text: str, *, as_you_type: bool) -> tuple[list[Token], list[Problem]]
 
 
 def _options(found: list[Token], text: str) -> list[Token]:
-    """Where all there is would be left out, as in -fPIC, the word is meant as it is written."""
+    """Where the whole query is one excluded word, as in -fPIC, the word is taken literally, with its sign."""
     if len(found) != 2:
         return found
     sign, word = found
@@ -149,7 +149,7 @@ def _token(text: str, position: int, before: Token | None, *, shouted: bool) -> 
 
 
 def _is_field(name: str, text: str, end: int) -> bool:
-    """Whether `name` with its colon before `end` ties what follows: `is:` and `has:` only what they know."""
+    """Whether `name` and the colon before `end` make a field; `is:` and `has:` only before values that they know."""
     if name in ("is", "has"):
         word = _WORD.match(text, end + text.startswith('"', end))
         return word is not None and mark(name, word[0]) is not None
@@ -157,7 +157,7 @@ def _is_field(name: str, text: str, end: int) -> bool:
 
 
 def _negates(text: str, position: int) -> bool:
-    """Whether the sign there excludes what follows: not alone, nor first of `--option`; `!` before words and quotes."""
+    """Whether the sign excludes what follows: not alone, nor first of `--option`; `!` only before words and quotes."""
     following = text[position + 1 : position + 2]
     if text[position] == "!":
         return following.isalpha() or following == '"'
@@ -174,7 +174,7 @@ def _quoted(text: str, position: int, opening: int) -> Token:
 
 
 def _balanced(found: list[Token], problems: list[Problem], *, as_you_type: bool) -> list[Token]:
-    """Without brackets that close nothing or lie too deep; those left open are closed by the end."""
+    """The tokens without brackets that close nothing or lie too deep; the end of the query closes open ones."""
     kept: list[Token] = []
     open_at: list[Token] = []
     too_deep: Token | None = None
@@ -203,23 +203,23 @@ def _balanced(found: list[Token], problems: list[Problem], *, as_you_type: bool)
 MAX_CHARACTERS = 10_000
 """The rest of a longer query is not read."""
 MAX_TERMS = 100
-"""Words, phrases and filters beyond are not searched for."""
+"""Words, phrases and filters beyond this number are not searched for."""
 MAX_BEGINNINGS = 50
-"""Words with a star beyond are not searched for: each stands for many, and costs as many words."""
+"""Words with a star beyond this number are not searched for: each stands for many words and costs as much."""
 MAX_PROBLEMS = 5
 
 _TAG = re.compile(r"#[^\W\d_][\w/-]*")
 _ENDING = re.compile(r"\*((?:\.\w+)+)")
 _NAME = re.compile(r"([A-Za-z]{3,12})[:：](?![:/])")
 _ORDINARY_KEYS = frozenset({"data", "kid", "token", "please", "plane", "create", "edit"})
-"""words before colons in files, a letter from a field's name"""
+"""words that stand before colons in files and look like misspelt names of fields"""
 
 
 def parse(text: str, *, now: float | None = None, as_you_type: bool = False) -> Query:
     """The meaning of `text`, whatever it is; `now` is in seconds since the epoch, dates are local.
 
-    With `as_you_type` the last word, if the text ends in it, is a prefix, and nothing is said of what may only
-    be unfinished: an open quote or bracket, an operator or field at the end.
+    With `as_you_type` the last word, if the text ends in it, is a prefix, and what may only be unfinished is no
+    problem: an open quote or bracket, an operator or field at the end.
     """
     read = text[:MAX_CHARACTERS]
     found, problems = tokens(read, as_you_type=as_you_type)
@@ -238,9 +238,9 @@ def parse(text: str, *, now: float | None = None, as_you_type: bool = False) -> 
 
 
 def _operators(found: Sequence[Token], problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """What each operator of the tokens asks for, to be said where little is found; beside a field each is meant.
+    """What each operator among the tokens asks for, to be told where little is found; those next to a field are meant.
 
-    Nothing of one that a problem tells of already: it was not read so.
+    An operator that a problem already reports is left out: it was not read as one.
     """
     said = {
         "and": "only documents with both sides",
@@ -259,7 +259,7 @@ def _operators(found: Sequence[Token], problems: Sequence[Problem]) -> tuple[Pro
 
 
 class _Parser(Struct):
-    """One pass over the tokens, from left to right; every method leaves `at` behind what it has read."""
+    """One pass over the tokens, from left to right; every method leaves `at` just after what it has read."""
 
     text: str
     tokens: Sequence[Token]
@@ -273,7 +273,7 @@ class _Parser(Struct):
     """an AND was written out, and joined something"""
 
     def sequence(self, name: str | None) -> Node | None:
-        """All up to a closing bracket or the end, under the field `name`."""
+        """The tree of everything up to a closing bracket or the end, in the field `name`."""
         parts: list[Node] = []
         while self.at < len(self.tokens) and self.tokens[self.at].kind != "close":
             node = self._operation("or", name)
@@ -283,7 +283,7 @@ class _Parser(Struct):
         return _joined(Or if either else And, parts)
 
     def _operation(self, operator: str, name: str | None) -> Node | None:
-        """Operands joined by `operator`; an operator without an operand on each side is passed over."""
+        """Operands joined by `operator`; an operator that lacks an operand on one side is ignored."""
         start = self.at
         nodes = [self._operand(operator, name)]
         while self.at < len(self.tokens) and self.tokens[self.at].kind == operator:

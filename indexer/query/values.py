@@ -34,7 +34,7 @@ TYPE_ALIASES = {
     "binary": "other", "unknown": "other", "sites": "site", "bookmark": "site", "bookmarks": "site",
     "chats": "chat", "conversation": "chat",
 }  # fmt: skip
-"""Other words for the members of TYPES."""
+"""Other words -> the member of TYPES that they mean."""
 
 LANGUAGES = {
     "arabic": "ar", "chinese": "zh", "czech": "cs", "danish": "da", "dansk": "da", "deutsch": "de", "dutch": "nl",
@@ -43,7 +43,7 @@ LANGUAGES = {
     "nederlands": "nl", "norwegian": "no", "polish": "pl", "portuguese": "pt", "português": "pt", "romanian": "ro",
     "russian": "ru", "spanish": "es", "español": "es", "svenska": "sv", "swedish": "sv", "thai": "th", "turkish": "tr",
 }  # fmt: skip
-"""Names of languages and their codes (ISO 639-1)."""
+"""Names of languages -> their codes (ISO 639-1)."""
 
 _SOURCES = "bash cpp css dart go java js lua php py r rb rs scala sh sql swift ts zig"
 PROGRAMMING = {
@@ -51,11 +51,11 @@ PROGRAMMING = {
     "kotlin": "kt", "perl": "pl", "python": "py", "ruby": "rb", "rust": "rs", "shell": "sh", "typescript": "ts",
     **{ending: ending for ending in _SOURCES.split()},
 }  # fmt: skip
-"""Names of programming languages and the endings of their files; none is the code of a language that texts are in."""
+"""Names of programming languages -> the ending of their files; none is also the code of a natural language."""
 
 YEARS = range(1900, 3000)
 LARGEST_SIZE = 2**62
-"""bytes; fits a 64-bit integer with room to add"""
+"""bytes; fits a 64-bit integer, with room for additions"""
 
 _UNITS = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _SIZE = re.compile(r"(?P<whole>[0-9]{1,30})(?:\.(?P<part>[0-9]{1,9}))?(?P<unit>[bkmgt]?)(?:i?b)?", re.IGNORECASE)
@@ -71,7 +71,7 @@ _MOMENT = re.compile(r"@(?P<seconds>-?[0-9]{1,12})")
 
 
 class NotUnderstoodError(ValueError):
-    """A filter's value means nothing; the message says what would."""
+    """A filter's value is not understood; the message says what would be."""
 
 
 def size_range(text: str) -> tuple[str, Range]:
@@ -149,7 +149,7 @@ def _period(text: str, now: datetime) -> tuple[int, int]:
             first, last = _NAMED[word](now.date())
             return _seconds(first), _seconds(last)
     except (ValueError, OverflowError, OSError):
-        pass  # the 30th of February, 99999y: said below
+        pass  # the 30th of February, 99999y: reported below
     raise NotUnderstoodError(f"no date {text!r}: write 2024, 2024-01, 2024-01-15, today, last-week, 7d, >2024 or a..b")
 
 
@@ -243,7 +243,7 @@ def language(text: str) -> str:
     if match is None:
         close = nearest(word, LANGUAGES)
         raise NotUnderstoodError(f"no language {text!r}: {f'did you mean {close}?' if close else 'write en, de, fr'}")
-    from indexer.text.language import LANGUAGES as TOLD  # with its stemmers, which no other query needs here
+    from indexer.text.language import LANGUAGES as TOLD  # imports the stemmers, which no other query needs here
 
     if match[1] not in TOLD:
         codes = ", ".join(sorted(filter(None, TOLD)))
@@ -265,11 +265,11 @@ NEEDED = {
     "thread": "the id of a message", "links": 'the name of a note, as links:"Okapi BM25"',
     **{name: f"a value, as in {one.example}" for name, one in PROPERTIES.items() if one.kind != "text"},
 }  # fmt: skip
-"""what is to stand behind the colon of each kind of filter"""
+"""kind of filter -> what must stand after its colon"""
 
 
 def meaning(kind: str, text: str, now: datetime) -> tuple[str, FilterValue]:
-    """The comparison and the value that `text` means behind the colon of a filter of that kind."""
+    """The comparison and the value of `text` after the colon of a filter of that kind."""
     if kind == "modified" or kind in DATE_FIELDS:
         return date_range(text, now)
     if kind == "size":

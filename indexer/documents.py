@@ -46,11 +46,11 @@ MAX_FILE_BYTES: dict[str, int] = {
 HEARD = ("audio", "video")
 """types whose pages are spans of time"""
 SPAN = 5
-"""seconds of a page of them"""
+"""seconds that such a page lasts"""
 
 
 def page_name(type_: str, page: int) -> str:
-    """ "page 7" of what is read; when the page begins of what is heard: "12:40", "1:02:30"."""
+    """ "page 7" for what is read; for what is heard, the time at which the page begins: "12:40", "1:02:30"."""
     if type_ not in HEARD:
         return f"page {page}"
     minutes, seconds = divmod((page - 1) * SPAN, 60)
@@ -72,7 +72,7 @@ class FileEntry(msgspec.Struct, frozen=True, gc=False):
     unread: str = ""
     """why only its name is indexed, as one line for a person; "" for a file that is read"""
     failure: str = ""
-    """its kind, as in ExtractionError, where that is a limit's fault; "" where there is nothing to read"""
+    """the kind, as in ExtractionError, if a limit is why it is unread; "" where there is nothing to read"""
     source: str = ""
     """the source (indexer.extract.sources.known) whose reader reads it, or the kind that a package added; else \"\""""
 
@@ -88,13 +88,13 @@ class Skipped(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """One folder whose every file was asked, its subfolders aside."""
+    """One folder all of whose files were looked at, not counting subfolders."""
 
     folder: str
     digest: bytes
-    """of what the rules know of its files, see indexer.storage.unchanged"""
+    """of what the rules see of its files, see indexer.storage.unchanged"""
     n_files: int
-    """of which there is a `FileEntry`"""
+    """those with a `FileEntry`"""
     skipped: tuple[Skipped, ...]
 
 
@@ -112,7 +112,7 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
     properties: tuple[tuple[str, str], ...] = ()
     """what describes it beside its text: (name, value) pairs, see indexer.properties"""
     message_ids: tuple[str, ...] = ()
-    """of a mail: its own Message-ID ("" for none), then those of the mails that it answers; they tie threads"""
+    """of a mail: its own Message-ID ("" for none), then those of the mails it answers; they link mails into threads"""
     modified: float | None = None
     """seconds since the epoch where the document itself carries a date (mail, calendar); else the file's"""
     truncated: str = ""
@@ -122,17 +122,17 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
 class ExtractedDocument(Described, frozen=True, kw_only=True):
     text: str
     pages: tuple[int, ...] = ()
-    """offsets in `text` at which each page begins, where the format has pages; of a recording each `SPAN`"""
+    """offset in `text` where each page begins, if the format has pages; a page of a recording is `SPAN` seconds"""
     headings: tuple[int, ...] = ()
-    """offsets in `text` of the lines that are headings, of HTML alone: in notes they are seen when they are shown"""
+    """offsets in `text` of heading lines, for HTML only: those of notes are recognised when a note is shown"""
 
     def alone(self, notes: Iterable[str] = ()) -> Extraction:
-        """It as all that a file gave."""
+        """An Extraction with this document alone."""
         return Extraction(documents=(self,), notes=tuple(notes))
 
 
 class Extraction(msgspec.Struct, frozen=True, kw_only=True):
-    """What one file gave: its documents, and one line for each part that could not be read."""
+    """The outcome for one file: its documents, and one line for each part that could not be read."""
 
     documents: tuple[ExtractedDocument, ...] = ()
     notes: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.integer[Any]]
 """document numbers, places, occurrences"""
 Bytes = npt.NDArray[np.uint8]
-"""as they stand on the disk"""
+"""as stored on disk"""
 Floats = npt.NDArray[np.float64]
 """occurrences, scores and values of features, `[n]` or `[n, m]`"""
 Mask = npt.NDArray[np.bool_]
@@ -25,15 +25,15 @@ Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.void]
 """`[n_docs]` what the index keeps of each document (indexer.schema.DOCUMENT)"""
 Column = npt.NDArray[Any]
-"""`[n_docs]` one of the numbers kept of each document, `[n_docs, n]` where it is several"""
+"""`[n_docs]` one column of the numbers kept of each document; `[n_docs, n]` where it holds several"""
 Vectors = npt.NDArray[np.float32]
-"""`[n, n_numbers]` what texts mean, each of length 1"""
+"""`[n, n_numbers]` embeddings of texts, each of length 1"""
 
 MAX_TF = 65_535
 
 
 class FieldPostings(msgspec.Struct, frozen=True):
-    """One field of one document: its distinct terms, how often and where."""
+    """One field of one document: its distinct terms, how often each occurs and where."""
 
     terms: str
     """the n_terms distinct terms, joined by line feeds (no term holds one)"""
@@ -85,7 +85,7 @@ def beginnings(keys: Ints) -> Ints:
 
 
 def few_postings(places: Mapping[str, Sequence[int]], length: int) -> FieldPostings:
-    """The same of a short text: term -> its positions, in any order."""
+    """The postings of a short text, from term -> its positions, in any order."""
     tf, sizes, code = list[int](), list[int](), bytearray()
     for own in places.values():
         before, start = 0, len(code)
@@ -128,7 +128,7 @@ def decode(code: Bytes) -> Ints:
     starts = np.empty_like(ends)
     starts[0] = 0
     starts[1:] = ends[:-1] + 1
-    numbers = code[ends].astype(np.int64)  # the last byte of each, then those before it
+    numbers = code[ends].astype(np.int64)  # the last byte of each, then the earlier ones
     has = (starts < ends).nonzero()[0]
     at = ends[has]
     while has.size:

@@ -34,9 +34,9 @@ class PreparedDocument(Described, frozen=True, kw_only=True):
     language: str
     n_words: int
     starts: tuple[int, ...]
-    """offsets in the text: of pages, or of the headings of HTML, which has none"""
+    """offsets in the text: of pages, or, for HTML, which has none, of headings"""
     content_hash: bytes
-    """16 bytes over type, title and text, of an archive over the file: equal for copies"""
+    """16-byte hash of type, title and text, for an archive of the file: equal for copies"""
     text_z: bytes
     """zlib of the text in UTF-8; empty for no text"""
     sketch: bytes
@@ -68,7 +68,7 @@ def prepare_file(path: str, limits: Limits) -> PreparedFile:
     began = time.process_time()
     digest = fingerprint(path)
     if not digest and is_other_than_file(path):
-        raise ExtractionError("unreadable", "it is no file any more")  # a pipe would be waited for
+        raise ExtractionError("unreadable", "it is no file any more")  # reading a pipe would block
     extraction = extract_file(path, limits)
     limits = limits.for_analysis(began)
     documents: list[PreparedDocument] = []
@@ -124,9 +124,9 @@ def _nothing_of(type_: str) -> PreparedDocument:
 
 
 def property_postings(properties: Properties) -> FieldPostings:
-    """The postings of the field `properties`: each word plain and once more under its name.
+    """The postings of the field `properties`: each word once plain and once under its property's name.
 
-    Values stand one place apart, so that no phrase goes from one into the next.
+    There is an empty position between values, so that no phrase reaches from one into the next.
     """
     if not properties:
         return EMPTY
@@ -164,7 +164,7 @@ def extension(name: str) -> str:
 
 
 def path_fields(path: str, document: PreparedDocument) -> dict[str, FieldPostings]:
-    """The fields that come from where a file lies."""
+    """The fields made from a file's name and folders, and its tags."""
     folder, name = os.path.split(path)
     if document.part:
         name = f"{name} {document.part}"
@@ -189,7 +189,7 @@ def _tags(tags: set[str]) -> FieldPostings:
 def document_row(
     doc_id: int, entry: FileEntry, document: PreparedDocument, fields: Mapping[str, FieldPostings]
 ) -> bytes:
-    """The document's row of `schema.DOCUMENT`; struct.error where a number is none that a column can hold."""
+    """The document's row of `schema.DOCUMENT`; raises struct.error where a column cannot hold its number."""
     folder = os.path.dirname(entry.path)
     modified = document.modified
     if modified is None or not math.isfinite(modified):

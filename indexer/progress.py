@@ -22,7 +22,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: Phase
     what: str = ""
-    """in phase "recognising" "text in pictures", or what else"""
+    """what is recognised in phase "recognising": "text in pictures" or another kind"""
     n_done: int = 0
     """files that are up to date, those included that had not changed; in phase "meaning" documents with vectors,
     in phase "recognising" files that were tried in this run"""
@@ -33,7 +33,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     rate_mb_s: float = 0.0
     """10^6 bytes per second since the run began"""
     eta_seconds: float | None = None
-    """None while it is not known to a factor of about two"""
+    """None until it can be estimated to a factor of about two"""
     current: str = ""
     """the file that was read last, fit to be printed"""
     last_error: str = ""
@@ -80,7 +80,7 @@ class Meter:
         self._began: float | None = None
         """when the first file was about to be read"""
         self._first: float | None = None
-        """when it had been read: starting the workers says nothing of what is left"""
+        """when it had been read: the time that workers take to start says nothing about what is left"""
         self._n_before = 0
         """files that were up to date before"""
         self._reported = 0.0
@@ -121,7 +121,7 @@ class Meter:
 
     @property
     def seconds(self) -> float:
-        """Since this meter was made."""
+        """Seconds since this meter was made."""
         return time.monotonic() - self._made
 
     def report(self, **changes: int | str | float | None) -> None:
@@ -132,26 +132,26 @@ class Meter:
 
 
 MEASURED_SECONDS, MEASURED_FILES = 2.0, 8
-"""of work before anything is said of the time left"""
+"""of work before the time left is estimated at all"""
 AGREEMENT, SLACK_SECONDS = 3.0, 3.0
-"""An estimate by files and one by bytes may differ by this factor and this much; else nobody knows."""
+"""The estimates by files and by bytes may differ by this factor plus these seconds; beyond, none is given."""
 
 
 class WorkDone(msgspec.Struct, frozen=True):
-    """A part of the work and all of it."""
+    """How much of the work is done, and how much there is in total."""
 
     done: int
     total: int
 
     def left(self, seconds: float) -> float:
-        """The time for the rest if it goes as fast as what was done in `seconds`; infinity when nothing was."""
+        """The time for the rest at the speed of what was done in `seconds`; infinity when nothing was."""
         return seconds * max(self.total - self.done, 0) / self.done if self.done > 0 else math.inf
 
 
 def remaining_seconds(seconds: float, files: WorkDone, n_bytes: WorkDone) -> float | None:
     """sqrt(left by files * left by bytes), `seconds` after the first file was done; None while they disagree.
 
-    Files of all sizes come in no order: each estimate alone may be wrong a hundredfold, mostly in opposite directions.
+    Files come in no order of size: each estimate alone may be wrong a hundredfold, mostly in opposite directions.
     """
     if seconds < MEASURED_SECONDS or files.done < MEASURED_FILES:
         return None

@@ -1,8 +1,8 @@
 """Properties that describe a document besides its text: named values, and how a query asks for each.
 
-A document's properties are pairs of a name and a value, a name several times for several values: ("artist", "Nina
+A document's properties are (name, value) pairs; a name with several values comes several times: ("artist", "Nina
 Simone"), ("taken", "2026-05-01T10:00:00"), ("tag", "cooking"). The query language, its help and its page are made from
-`PROPERTIES`. A name that is not there is kept with the document and found by plain words alone.
+`PROPERTIES`. A property not listed there is kept with the document, and only plain words find it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ Properties = tuple[tuple[str, str], ...]
 """(name, value) pairs, in order"""
 
 MAX_PROPERTIES = 500
-"""of one document; the rest is passed over"""
+"""of one document; the rest is ignored"""
 MAX_VALUE = 1_000
 """characters of one value"""
 
 
 class Property(Struct, frozen=True):
-    """One name and what stands behind it."""
+    """One property: its name, and what its values are."""
 
     name: str
     kind: Literal["text", "date", "mark"]
-    """text: its words are searched; date: a moment; mark: a value that is there as a whole or not at all"""
+    """text: its words are searched; date: a moment; mark: a value that matches only as a whole"""
     meaning: str
     """a few words for a person"""
     example: str
     aliases: tuple[str, ...] = ()
     plain: bool = True
-    """whether words without a name find it too; False for what a program wrote, which would find its every file"""
+    """whether words without a name find it too; False for what a program writes into all of its files"""
 
 
 _ALL = (
@@ -63,13 +63,13 @@ _ALL = (
     Property("has", "mark", "documents that have this property", "has:attachment"),
 )
 UNSEARCHED: frozenset[str] = frozenset({"to", "message-id", "id"})
-"""kept with a document and shown, and found by no word: `to` stands in the field of recipients"""
+"""kept with a document and shown, but not searched here: `to` is searched in the field of recipients"""
 
 PROPERTIES: dict[str, Property] = {one.name: one for one in _ALL}
 """By name."""
 
 NAMES: dict[str, str] = {alias: one.name for one in _ALL for alias in (one.name, *one.aliases)}
-"""All that may stand before a colon, and the property it means."""
+"""Name or alias, as it may stand before a colon -> name of the property."""
 
 DATE_FIELDS: tuple[str, ...] = tuple(one.name for one in _ALL if one.kind == "date")
 """Each has a column of its own in the index: seconds since the epoch, NaN where nothing is known."""
@@ -78,11 +78,11 @@ STATES: dict[str, str] = {
     "unread": "unread", "new": "unread", "unseen": "unread", "read": "read", "seen": "read", "flagged": "flagged",
     "starred": "flagged", "important": "flagged", "answered": "answered", "replied": "answered", "draft": "draft",
 }  # fmt: skip
-"""What may stand behind `is:`, and the state it means."""
+"""What may stand after `is:` -> the state it means."""
 
 
 def mark(name: str, value: str) -> str | None:
-    """The value of a mark as it is compared; None for one that cannot be: `is:` and `has:` know theirs."""
+    """The value of a mark in the form that is compared; None if invalid: `is:` and `has:` have fixed values."""
     word = fold(" ".join(value.split()))
     if name == "is":
         return STATES.get(word)
@@ -92,9 +92,9 @@ def mark(name: str, value: str) -> str | None:
 
 
 def marks(properties: Properties) -> set[str]:
-    """The terms of the index's field `tag` that properties give: "tag=cooking", "is=unread", "has=place".
+    """The terms for the index's field `tag` made from properties: "tag=cooking", "is=unread", "has=place".
 
-    A tag with slashes stands for those above it too: "food/soup" is also "food".
+    A tag with slashes also counts as its parents: "food/soup" is also "food".
     """
     found: set[str] = set()
     for name, value in properties[:MAX_PROPERTIES]:
@@ -116,7 +116,7 @@ NOTE_ENDINGS = (".md", ".markdown", ".org", ".txt", ".rst", ".adoc")
 
 
 def note_key(name: str) -> str:
-    """What a link to a note is compared by: its file name without folder and ending, or its title, folded.
+    """The key by which a link finds a note: the file name without folder and ending, or the title, folded.
 
     "notes/Okapi BM25.md#Formula" is "okapi bm25".
     """
@@ -126,7 +126,7 @@ def note_key(name: str) -> str:
 
 
 def note_names(path: str, title: str, properties: Properties) -> set[str]:
-    """All by which notes link to one, as `note_key` gives them: file name, title, aliases and ids."""
+    """All keys (see `note_key`) by which others link to a note: of its file name, title, aliases and ids."""
     named = (value for name, value in properties if name in ("alias", "id"))
     return {key for key in (note_key(path), fold(" ".join(title.split())), *map(note_key, named)) if key}
 

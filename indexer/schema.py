@@ -21,19 +21,19 @@ PROPERTY_FIELD = "properties"
 TEXT_FIELDS = ("title", "body", "name", "path", "author", "recipients", PROPERTY_FIELD)
 """`name` is the file's name, `path` the names of the folders above it; all hold positions
 
-In `properties` each word stands twice, plain and under the name of its property (`scoped_term`)."""
+In `properties` each word is indexed twice, plain and under the name of its property (`scoped_term`)."""
 TAG_FIELD = "tag"
 """exact marks such as "ext=pdf": no positions, no length"""
 FIELDS = (*TEXT_FIELDS, TAG_FIELD)
 
 
 def scoped_term(name: str, term: str) -> str:
-    """A word of the property `name`: "=artist=nina". No word begins with "=", so no beginning of one leads here."""
+    """A word of the property `name`: "=artist=nina". No word begins with "=", so no typed prefix matches it."""
     return f"={name}={term}"
 
 
 _CODES = {"<i8": "q", "<f8": "d", "<u4": "I", "<u2": "H", "|u1": "B"}
-"""as module struct calls the types of columns"""
+"""the format of the columns in module struct"""
 DOCUMENT = np.dtype(
     [
         ("doc_id", "<i8"),
@@ -53,7 +53,7 @@ DOCUMENT = np.dtype(
 DOCUMENT_STRUCT = struct.Struct(
     "<" + "".join(_CODES.get(DOCUMENT[name].str, f"{BUCKETS}s") for name in DOCUMENT.names or ())
 )
-"""one row of them, which refuses what a column cannot hold"""
+"""packs one row; raises struct.error for what a column cannot hold"""
 
 
 @lru_cache(maxsize=10_000)

@@ -4,7 +4,7 @@ Planning takes no lock; only the work itself is done under the index's write loc
 
 Order of durability: the index commits first (and syncs), then one transaction of the catalogue records the files with
 the index's new generation. Killed anywhere, the next session sees that the generations differ and makes both sides
-agree (`UpdateSession.reconcile`): nothing that was acknowledged is lost, nothing dead stays.
+agree (`UpdateSession.reconcile`): nothing acknowledged is lost, and no document of a removed file stays.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class CommitPolicy(msgspec.Struct, frozen=True):
     """When what was read is committed; a commit makes it findable and safe, and costs some merging."""
 
     first_seconds: tuple[float, ...] = (3.0, 15.0, 40.0)
-    """Soon after the start, so that there is something to find while the rest is still being read,"""
+    """early commits, this long after the start, so that something can be found while the rest is being read"""
     seconds: float = 120.0
-    """and then at the latest after this long: all that a kill can undo"""
+    """at most this long between commits: no more work than this is lost when the process is killed"""
     max_postings: int = 600_000
     max_text_bytes: int = 16_000_000
-    """compressed texts that wait in memory"""
+    """of compressed texts waiting in memory"""
 
     def is_due(self, *, began: float, last: float, now: float, n_postings: int, n_text_bytes: int) -> bool:
         """Whether to commit at `now` when the run began at `began` and committed at `last` (monotonic seconds)."""
@@ -72,9 +72,9 @@ class Job(msgspec.Struct, frozen=True):
     roots: tuple[str, ...]
     rules: CrawlRules
     holder: str
-    """who to name to others that find the index locked"""
+    """whom to name to other processes that find the index locked"""
     reader: str
-    """version and limits of the extractors, kept with each file: another one reads failed files again"""
+    """version and limits of the extractors, kept with each file: when it changes, failed files are read again"""
     commits: CommitPolicy = msgspec.field(default_factory=CommitPolicy)
 
 
@@ -91,10 +91,10 @@ class UpdateSession:
         self.moves: Moves = []
         """files found under another path"""
         self.indexed: Counter[str] = Counter()
-        """how many files of each folder were read, and are now known as they were seen"""
+        """folder -> how many of its files were read, so that the catalogue knows them as the crawl saw them"""
 
     def reconcile(self) -> None:
-        """After a kill or a loss: remove documents that only the index has, have those read again that it lacks."""
+        """After a kill or a loss: remove documents that only the index has; mark files it lacks to be read again."""
         catalogue = self._job.catalogue
         if self._writer.generation == catalogue.generation:
             return
@@ -107,7 +107,7 @@ class UpdateSession:
         self._commit(merge=True)
 
     def run(self, plan: changes.ChangePlan, *, stop: threading.Event, optimize: bool = False) -> UpdateSummary:
-        """Carry out `plan`; when `stop` is set, what was done until then is committed."""
+        """Carry out `plan`; once `stop` is set, commit what was done so far and end."""
         self._batch.replaced.extend(plan.removed.values())
         self._writer.remove(self._job.catalogue.doc_ids_of_files(plan.removed.values()))
         n_unchanged = plan.n_unchanged + self._read_again(plan, stop)
@@ -127,7 +127,7 @@ class UpdateSession:
         return self._summary(plan, n_unchanged, stopped=self._n_done < len(readings))
 
     def _read_again(self, plan: changes.ChangePlan, stop: threading.Event) -> int:
-        """Have the touched files read whose content has changed; of the others, so many, the new ctime is noted."""
+        """Plan to read touched files whose content changed; note the new ctime of the others and return how many."""
         n_same = 0
         for reading in plan.touched:
             if stop.is_set() or fingerprint(reading.entry.path) != reading.digest or reading.file_id is None:
@@ -166,7 +166,7 @@ class UpdateSession:
             self._meter.begin("indexing")
 
     def _store_name(self, reading: changes.FilesRead) -> None:
-        """Store a file of which nothing is read but its name."""
+        """Store a file of which only the name is read."""
         entry = reading.entry
         state = "failed" if entry.failure else "named"
         stored = catalogue_writing.StoredFile(self._file_id(reading), entry, state, entry.failure, entry.unread, UNREAD)
@@ -190,7 +190,7 @@ class UpdateSession:
             )
             outcome = self._add(stored, lambda: prepared.documents or self._name_of(entry)) or outcome
         if isinstance(outcome, ExtractionError) and not os.path.lexists(entry.path):
-            self._batch.replaced.append(file_id)  # it went before it was read: no failure of its own
+            self._batch.replaced.append(file_id)  # deleted before it was read: not a failure
             self._meter.count(entry.path, entry.size)
         elif isinstance(outcome, ExtractionError):
             reason, is_named = str(outcome), self._job.rules.names and outcome.kind == "unsupported"
@@ -204,18 +204,18 @@ class UpdateSession:
         self._note_done(reading)
 
     def _file_id(self, reading: changes.FilesRead) -> int:
-        """The number of the file; the documents that it had go."""
+        """The number of the file, a new one if it has none; its previous documents are removed."""
         if reading.file_id is None:
             return self._catalogue.new_file_id()
         self._writer.remove(self._job.catalogue.doc_ids_of_files([reading.file_id]))
         return reading.file_id
 
     def _name_of(self, entry: FileEntry) -> tuple[PreparedDocument, ...]:
-        """The document of a file of which nothing could be read, if such files are to be found."""
+        """The name-only document of a file whose content could not be read; none unless the rules index names."""
         return (prepare_name(entry.path),) if self._job.rules.names else ()
 
     def _add_name(self, stored: catalogue_writing.StoredFile) -> catalogue_writing.StoredFile:
-        """Add a file that is found by its name, or not even by that; what was stored of it."""
+        """Add a file found by its name alone, or not at all; returns it as it was stored."""
         error = self._add(stored, lambda: self._name_of(stored.entry))
         if error is not None:
             if stored.state != "failed":
@@ -226,7 +226,7 @@ class UpdateSession:
     def _add(
         self, stored: catalogue_writing.StoredFile, documents: Callable[[], Sequence[PreparedDocument]]
     ) -> ExtractionError | None:
-        """Add a file and its documents; one that the index or the catalogue refuses adds nothing and says why."""
+        """Add a file and its documents; if the index or the catalogue refuses one, add nothing and return why."""
         doc_ids = list[int]()
         try:
             made = documents()
@@ -234,7 +234,7 @@ class UpdateSession:
                 doc_ids.append(self._catalogue.new_doc_id())
                 self._writer.add(doc_ids[-1], stored.entry, document)
             self._batch.add(stored, zip(doc_ids, made, strict=True))
-        except Exception as error:  # whatever a document does to the index, its neighbours go on
+        except Exception as error:  # whatever a document does to the index, other files are still added
             self._writer.remove(doc_ids)
             reason = f"could not be added to the index: {type(error).__name__}: {error}"
             return ExtractionError("crashed", reason[:300])
@@ -250,7 +250,7 @@ class UpdateSession:
         self._meter.report(generation=generation)
 
     def wipe(self, forget: Callable[[bool], None]) -> None:
-        """Erase every trace of what was deleted, here and where `forget` looks; after a kill it begins again."""
+        """Erase every trace of what was deleted, here and where `forget` looks; if killed, it will begin anew."""
         self._meter.begin("merging")
         if not self._writer.has_room_to_wipe():
             self._meter.report(note="what was deleted is not wiped yet: the disk has no room to write the index anew")
@@ -276,7 +276,7 @@ class UpdateSession:
 
 @contextmanager
 def disk_errors(folder: Path) -> Iterator[None]:
-    """Turn a full disk, or one that takes no larger file, into one line; the index stays at its last commit."""
+    """Turn a full disk or a file-size limit into a one-line error; the index stays at its last commit."""
     try:
         yield
     except OSError as error:
@@ -287,7 +287,7 @@ def disk_errors(folder: Path) -> Iterator[None]:
 
 
 class _Scan:
-    """One walk through everything: what it began with, and what it finds."""
+    """One walk through all folders: what was known at its start, and what it finds."""
 
     def __init__(self, catalogue: Catalogue, job: Job) -> None:
         self.suspects = catalogue.suspects()
@@ -296,7 +296,7 @@ class _Scan:
         self.settled.doubtful.update(map(os.path.dirname, self.suspects))
         self.crawl = Crawl(job.roots, job.rules, settled=self.settled)
         self.skipped: list[Skipped] = []
-        """up to a bound"""
+        """at most MAX_SKIPPED_ROWS"""
 
 
 Planning = Callable[[], changes.ChangePlan | None]
@@ -315,22 +315,22 @@ class Updater(msgspec.Struct):
     on_progress: OnProgress = _nothing
     on_moves: Callable[[Moves], None] = _nothing
     forget: Callable[[bool], None] = _nothing
-    """called by each scan, to forget elsewhere what is old, and with True what is not in the catalogue any more"""
+    """removes old copies kept outside the index; with True (after a wipe) also those of deleted files"""
     stop: threading.Event = msgspec.field(default_factory=threading.Event)
     folders: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
-    """the folders that the last scan or update listed, each with its device and inode: those to watch"""
+    """the folders to watch: path -> (device, inode), as the last scan or update listed them"""
     _indexed: Counter[str] = msgspec.field(default_factory=Counter)
-    """as the last session says"""
+    """`indexed` of the last session"""
     _away: list[Skipped] = msgspec.field(default_factory=list)
-    """folders of the last plan whose files are kept"""
+    """folders out of sight in the last plan, whose files are kept"""
 
     def scan(
         self, *, retry_failures: bool = False, optimize: bool = False, note: str = "", wipe_all: bool = False
     ) -> UpdateSummary:
         """Look at everything below the roots and index what changed; what lies outside them is removed.
 
-        Of deleted files nothing is left then; of words that changed files no longer have where that was an hour ago,
-        or with `wipe_all`.
+        It erases every trace of deleted files, and of words that changed files no longer hold if they changed an hour
+        ago or with `wipe_all` or `optimize`.
         Raises LockedError when another process is writing, IndexDamaged when the index must be rebuilt first.
         """
         meter = Meter(self.on_progress, generation=self.job.catalogue.generation, note=note)
@@ -366,7 +366,7 @@ class Updater(msgspec.Struct):
     def _compared(self, scan: _Scan, meter: Meter, *, retry_failures: bool) -> changes.ChangePlan | None:
         """The plan of a whole scan; None when it was stopped.
 
-        Each file is compared as it is seen, and nothing is kept of one that is as it was.
+        Each file is compared as soon as it is seen, and nothing is kept in memory of an unchanged one.
         """
         catalogue, crawl = self.job.catalogue, scan.crawl
         comparison = changes.FileComparison(self.job.reader, retry_failures=retry_failures, is_scan=True)
@@ -398,9 +398,9 @@ class Updater(msgspec.Struct):
         )
 
     def update(self, paths: Iterable[str]) -> UpdateSummary:
-        """Look only at `paths`, each a file or a folder with all that it holds; they may be gone.
+        """Look only at `paths`, each a file or a folder with everything in it; they may no longer exist.
 
-        A changed ignore file stands for its folder. Ignored paths cost a look and no more. Raises what `scan` raises.
+        A changed ignore file stands for its folder. Ignored paths are looked at, not read. Raises what `scan` raises.
         """
         wanted = outermost(os.path.dirname(path) if path.endswith(IGNORE_FILES) else path for path in paths)
         crawl = Crawl(self.job.roots, self.job.rules)
@@ -436,7 +436,7 @@ class Updater(msgspec.Struct):
                 session = UpdateSession(job, self.pool, writer, meter)
                 session.reconcile()
                 if before != (writer.generation, job.catalogue.generation) or before[0] != before[1]:
-                    plan = planned()  # another process was at work before the lock was ours, or there was loss to mend
+                    plan = planned()  # another process wrote before we held the lock, or `reconcile` repaired a loss
                 if plan is None:
                     return None
                 summary = session.run(plan, stop=self.stop, optimize=optimize)
@@ -467,7 +467,7 @@ def outermost(paths: Iterable[str]) -> list[str]:
 
 
 def open_catalogue(index: Path, catalogue: Path, *, rebuild: bool = False) -> tuple[Catalogue, str]:
-    """The catalogue of the index in `index`, and a line to show: "" or why both begin anew, empty.
+    """The catalogue of the index in `index`, and a line to show: "", or why both were reset to empty.
 
     Raises LockedError when they must be rebuilt and another process is writing.
     """

@@ -1,7 +1,7 @@
-"""Follow the changes of the indexed folders as they happen; where the system cannot say, look every few minutes.
+"""Follow changes in the indexed folders as they happen; where the system cannot report them, scan every few minutes.
 
-A file that keeps changing is read at once at first, then after growing pauses: a log that grows all day must not
-keep the machine busy, a note saved every few seconds should be found soon; so the longest pause grows with the file.
+A file that keeps changing is read at once the first time, then after growing pauses. A log that grows all day must
+not keep the machine busy; a note saved every few seconds should be found soon: larger files may pause longer.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from indexer.progress import Progress, UpdateSummary
 from indexer.update import Updater, outermost
 
 DEBOUNCE_MS = 400
-"""changes that follow each other are taken together for at most this long"""
+"""successive changes are collected for at most this long and reported together"""
 REST_SECONDS = 0.5
-"""between two looks at whether somebody asks, where nothing can be watched"""
+"""between two checks for a request, where nothing can be watched"""
 STEP_MS = 100
-"""between two looks at the collected changes: what watching costs while nothing happens"""
+"""between two checks of the collected changes: the only cost of watching while nothing happens"""
 ONE_WATCH_A_FOLDER = sys.platform == "linux"
 
 
@@ -36,7 +36,7 @@ class CannotWatch(Exception):
 
 
 class FolderVanished(Exception):
-    """A folder was there a moment ago; its parent's change is on the way."""
+    """A folder existed a moment ago; the change of its parent will be reported soon."""
 
 
 class When(threading.Event):
@@ -59,9 +59,9 @@ class Notifier:
         wanted = list(folders if ONE_WATCH_A_FOLDER else roots)
         targets = [one for one in wanted if one.encode("utf-8", "replace") == os.fsencode(one) and Path(one).is_dir()]
         self.blind = len(targets) < len(wanted)
-        """some folders cannot be watched, for their names are not UTF-8"""
+        """some folders cannot be watched: their names are not UTF-8, or they no longer exist"""
         try:
-            # Told to ignore denied permissions, this class also ignores that the limit of watches is reached.
+            # If told to ignore permission errors, this class also ignores the limit on the number of watches.
             self._notify = RustNotify(targets, False, False, 0, not ONE_WATCH_A_FOLDER, False)
         except (OSError, WatchfilesRustInternalError) as error:
             if isinstance(error, (FileNotFoundError, PermissionError)):
@@ -70,10 +70,10 @@ class Notifier:
             raise CannotWatch(message.rstrip(".").lower()) from error
 
     def wait(self, seconds: float, stop: threading.Event) -> list[str] | None:
-        """The paths that changed, [] when none did for so long; None when changes were missed: scan everything."""
+        """The paths that changed, [] when none did within `seconds`; None when changes were missed: scan everything."""
         try:
             found = self._notify.watch(DEBOUNCE_MS, STEP_MS, max(int(seconds * 1000), 1), stop)
-        except WatchfilesRustInternalError:  # a name that is not UTF-8, for one: it never says which
+        except WatchfilesRustInternalError:  # e.g. a name that is not UTF-8; the error never says which
             return None
         if found == "signal":  # the notifier swallowed a KeyboardInterrupt
             stop.set()
@@ -84,7 +84,7 @@ class Notifier:
 
 
 def folder_at(path: str) -> tuple[int, int] | None:
-    """The device and inode of what lies there now."""
+    """The device and inode of what is at `path` now; None for nothing."""
     try:
         status = os.stat(path)
     except OSError:
@@ -97,7 +97,7 @@ FIRST_PAUSE = 2.0
 LONGEST_PAUSE = 120.0
 SECONDS_PER_MEGABYTE = 10.0
 CALM = 4.0
-"""a file left alone for this many of its pauses is new to us again"""
+"""a file unchanged for this many of its pauses counts as new again"""
 
 
 class _Pace(msgspec.Struct):
@@ -115,7 +115,7 @@ class Pacer:
         self._paces: dict[str, _Pace] = {}
 
     def changed(self, paths: Iterable[str], now: float) -> list[str]:
-        """Take note of changes; gives those to read now together with those whose pause is over."""
+        """Take note of changes; returns the paths to read now, those whose pause is over included."""
         due = self.due(now)
         for path in paths:
             pace = self._paces.get(path)
@@ -130,7 +130,7 @@ class Pacer:
         return list(dict.fromkeys(due))
 
     def due(self, now: float) -> list[str]:
-        """The waiting paths whose pause is over; paths left alone for long are forgotten."""
+        """The waiting paths whose pause is over; paths long unchanged are forgotten."""
         for path in [path for path, pace in self._paces.items() if now > pace.ready + CALM * pace.pause]:
             if not self._paces[path].waiting:
                 del self._paces[path]
@@ -140,12 +140,12 @@ class Pacer:
         return due
 
     def again(self, paths: Iterable[str], now: float) -> None:
-        """These could not be read now: let them wait for a first pause."""
+        """Paths that could not be read now: let them wait for a first pause."""
         for path in paths:
             self._paces[path] = _Pace(now + FIRST_PAUSE, FIRST_PAUSE, waiting=True)
 
     def seconds_to_next(self, now: float) -> float | None:
-        """Until the next waiting path is due; None when none waits."""
+        """Seconds until the next waiting path is due; None when none waits."""
         return min((max(pace.ready - now, 0.0) for pace in self._paces.values() if pace.waiting), default=None)
 
     def _begin_pause(self, path: str, pace: _Pace, now: float) -> None:
@@ -163,13 +163,13 @@ def longest_pause(path: str) -> float:
 
 
 SAFETY_SECONDS = 3600.0
-"""a whole scan, however quiet it was: some changes go unreported (network drives, a full event queue)"""
+"""between whole scans, even if nothing was reported: some changes are not (network drives, a full event queue)"""
 LOOK_SECONDS = 60.0
-"""between two looks at what searches found gone, and at the battery"""
+"""between two checks of the battery and of files that searches found missing"""
 PAUSED_SECONDS = 20.0
 LOCKED_SECONDS = 2.0
 REFUSED_SECONDS = 60.0
-"""before trying again when the index cannot be written, for the disk is full"""
+"""before trying again when the index cannot be written, as on a full disk"""
 MANY_PATHS = 2_000
 """with more changes than this at once, a whole scan is quicker"""
 FIRST_TROUBLE, LONGEST_TROUBLE = 0.5, 60.0
@@ -179,28 +179,28 @@ Scan = Callable[[threading.Event], UpdateSummary]
 
 
 class Work:
-    """What is done around an index while its changes are followed; as it stands, nothing. For one thread."""
+    """Hooks for what else is done while an index is kept up to date; each does nothing here. For one thread."""
 
     def report(self, progress: Progress) -> None:
-        """Show how far the index is."""
+        """Show how far the update has come."""
 
     def why_to_pause(self) -> str:
         """ "on battery", or "" to go on."""
         return ""
 
     def do_a_little(self) -> bool:
-        """Some of the work that can wait until nothing has changed; True while more is left."""
+        """Do some of the work that can wait for a quiet moment; True while more is left."""
         return False
 
     def rest(self) -> None:
-        """Give back what is held, after some minutes without work."""
+        """Release memory and other resources, after some minutes without work."""
 
     def folders(self) -> tuple[str, ...] | None:
-        """Those to follow as they are chosen by now, asked before each scan; None: those of before."""
+        """The folders to follow as now chosen, asked for before each scan; None to keep the previous ones."""
         return None
 
     def is_chosen_anew(self) -> bool:
-        """Whether `folders` may be others than when they were asked for; asked ten times a second."""
+        """Whether `folders` may have changed since it was last called; asked ten times a second."""
         return False
 
     def is_asked(self) -> bool:
@@ -208,10 +208,10 @@ class Work:
         return False
 
     def answer(self, scan: Scan) -> None:
-        """Between two turns: scan for those that wait; the event that `scan` takes stops it."""
+        """Between two turns: scan for those who wait; the event passed to `scan` stops it."""
 
     def decline(self) -> None:
-        """Send them away while nothing may be done."""
+        """Turn away those who wait for a scan, while work is paused."""
 
 
 class Follower(msgspec.Struct):
@@ -225,23 +225,23 @@ class Follower(msgspec.Struct):
     note: str = ""
     """to show with the first scan"""
     _folders: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
-    """each watched path, and which folder lay there: one that takes its place is not watched"""
+    """watched path -> device and inode of the folder there: another folder that takes its place is not watched"""
     _roots: list[tuple[int, int] | None] = msgspec.field(default_factory=list)
-    """which folder lay at each root when all was looked at last; None for none"""
+    """device and inode of each root at the last whole scan; None for a missing one"""
     _pacer: Pacer = msgspec.field(default_factory=Pacer)
     _notifier: Notifier | None = None
     _late: list[str] = msgspec.field(default_factory=list)
-    """what former watches had seen when new ones took their place"""
+    """changes that the previous watches had seen when new ones replaced them"""
     _note: str = ""
     _cannot_watch: bool = False
     _trouble: float = FIRST_TROUBLE
     _last: Progress = msgspec.field(default_factory=lambda: Progress(phase="idle"))
     _scanned: float = 0.0
     _wiped: float = msgspec.field(default_factory=time.monotonic)
-    """when nothing was left of what had been deleted, or when this began"""
+    """when everything deleted was last wiped, or when this object was made"""
     _worked: float = 0.0
     _more_idle_work: bool = True
-    """whether to go on with it at once, as at the beginning; else after a while, sooner without changes"""
+    """whether to go on with idle work at once, as at the beginning; else when nothing changes, or after LOOK_SECONDS"""
     _idled: float = 0.0
 
     def run(self) -> None:
@@ -258,13 +258,13 @@ class Follower(msgspec.Struct):
             self._close()
 
     def _turn(self) -> None:
-        """Wait for changes and work them off."""
+        """Wait for changes and process them."""
         changed = self._wait()
         now = time.monotonic()
         if self.stop.is_set():
             return
         if self.work.is_asked() and changed is not None:
-            self._scan_soon()  # what has changed until now is not reported a second time
+            self._scan_soon()  # changes reported until now will not be reported again
             self.work.answer(self._scan_for)
             return
         if changed is None:
@@ -288,7 +288,7 @@ class Follower(msgspec.Struct):
             self.work.rest()
 
     def _at_roots(self) -> list[tuple[int, int] | None]:
-        """Nothing tells when a root comes back: what watched it went with it, and nobody watches the folder above."""
+        """Asked each time: no event tells that a root is back, as its watch went with it and its parent has none."""
         return [folder_at(root) for root in self.updater.job.roots]
 
     def _work_while_idle(self) -> None:
@@ -324,7 +324,7 @@ class Follower(msgspec.Struct):
         return self._is_called() or self.work.is_chosen_anew()
 
     def _rest(self, seconds: float, until: Callable[[], bool]) -> None:
-        """Wait, at most until that is true."""
+        """Wait for `seconds`, or less if `until` becomes true."""
         end = time.monotonic() + seconds
         while not until() and (left := end - time.monotonic()) > 0:
             self.stop.wait(min(left, REST_SECONDS))
@@ -360,7 +360,7 @@ class Follower(msgspec.Struct):
             self._follow(self._scan_all(note))
 
     def _follow(self, summary: UpdateSummary) -> None:
-        """Watch what a scan has found."""
+        """Watch the folders that a scan found."""
         self._scanned = time.monotonic()
         if summary.changed_anything:
             self._worked = self._scanned
@@ -373,14 +373,14 @@ class Follower(msgspec.Struct):
         self._say()
 
     def _doubt(self, changed: Iterable[str]) -> None:
-        """Other folders may have taken the place of these and of all in them: those that are there are new."""
+        """Forget watched folders at or below the changed paths: others may be there now, to be treated as new."""
         places = outermost(changed)
         self._folders = {
             folder: at for folder, at in self._folders.items() if not any(is_below(folder, one) for one in places)
         }
 
     def _update(self, paths: list[str]) -> None:
-        """Update `paths`; folders that were found are watched from then on, and looked at once more."""
+        """Update `paths`; newly found folders are watched from then on, and then looked at once more."""
         while paths and not self.stop.is_set():
             try:
                 summary = self.updater.update(paths)
@@ -399,7 +399,7 @@ class Follower(msgspec.Struct):
 
     @contextmanager
     def _postponing(self) -> Iterator[None]:
-        """Where somebody else is writing, or the disk is full: say so, and scan again after a pause."""
+        """If another process is writing or the disk is full, say so, and scan again after a pause."""
         try:
             yield
         except IndexDamaged:
@@ -410,7 +410,7 @@ class Follower(msgspec.Struct):
             self._scan_soon()
 
     def _watch_anew(self) -> None:
-        """Watch the folders known now; the old watches end only when the new ones are there, and tell what they saw."""
+        """Watch the folders known now; the old watches end only once the new ones work, and report what they saw."""
         old, self._notifier = self._notifier, None
         try:
             self._notifier = self._new_notifier()
@@ -425,7 +425,7 @@ class Follower(msgspec.Struct):
         self._say()
 
     def _hear_out(self, old: Notifier) -> None:
-        """Keep what the old watches have not told yet: a folder may have been moved while the new ones were made."""
+        """Keep what the old watches have yet to report: a folder may have been moved while the new ones were made."""
         seen = old.wait(0.0, self.stop)
         old.close()
         if seen is None:
@@ -461,7 +461,7 @@ class Follower(msgspec.Struct):
             self._notifier = None
 
     def _relay(self, progress: Progress) -> None:
-        """Pass on a report of the updater, with our own note where it has none; its end is not ours."""
+        """Pass on a report of the updater, with our own note where it has none; an update's end is not reported."""
         self._last = progress
         if progress.phase != "idle":
             self.work.report(msgspec.structs.replace(progress, note=progress.note or self._note))

@@ -363,7 +363,7 @@ def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
     return children
 
 
-_MONTH_NUMBER, _YEAR, _SHORT_YEAR = map(re.compile, (r"0[1-9]|1[0-2]", r"(?:19|20)\d\d", r"['\u2019]?(\d\d)"))
+_MONTH_NUMBER, _SHORT_YEAR = map(re.compile, (r"0[1-9]|1[0-2]", r"['\u2019]?(\d\d)"))
 
 
 def _month_and_year(first: Node, second: Node, snapshot: Snapshot) -> tuple[Node, Node]:

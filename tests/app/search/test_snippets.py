@@ -46,6 +46,12 @@ def test_a_phrase_beats_its_words() -> None:
     assert shown(snippet(text, ["new", "houses", "new houses"], width=60)) == ["new houses"]
 
 
+def test_of_places_with_the_same_words_the_one_that_says_them_most_is_shown() -> None:
+    """Once first, then three times together: the passage is about it there."""
+    made = snippet(f"one tree {FILL} tree and tree by tree {FILL}", ["tree"], width=60)
+    assert shown(made) == ["tree", "tree", "tree"]
+
+
 def test_line_and_page() -> None:
     """Line and page are those of the first match shown, counted from 1."""
     text = "one\ntwo\n" + "three needle\n"

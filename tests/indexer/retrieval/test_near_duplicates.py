@@ -98,16 +98,11 @@ def test_like_texts_are_alike_where_the_words_stand_in_the_same_places() -> None
 
 
 def test_members_of_a_series_are_alike_for_what_their_titles_say() -> None:
-    """Four minutes of one board, one of another: their texts need have nothing in common."""
-    levels = np.full((5, 2), OUTSIDE)
-    names = ["board", "board", "choir", "board", "board"]
-    assert alike(levels, NO_PAIRS, names, np.array([1.0, 2.0, 9.0, 4.0, 3.0]), *together(len(levels))).tolist() == [
-        3,
-        3,
-        2,
-        3,
-        3,
-    ]
+    """Four minutes of one board, two of another, one of a choir: their texts need have nothing in common."""
+    levels = np.full((7, 2), OUTSIDE)
+    names = ["board", "club", "choir", "board", "board", "board", "club"]
+    scores = np.array([1.0, 2.0, 9.0, 4.0, 3.0, 0.5, 7.0])
+    assert alike(levels, NO_PAIRS, names, scores, *together(len(levels))).tolist() == [3, 6, 2, 3, 3, 3, 6]
 
 
 def test_what_some_texts_of_a_series_say_tells_them_apart() -> None:

@@ -104,8 +104,8 @@ def open_database(settings: ServerSettings, folder: Path) -> Engine:
     """The folder's database with today's tables, which an SQLite file's owner alone can read."""
     engine = connect(database_url(settings, folder))
     upgrade(engine)
-    if is_sqlite(engine) and engine.url.database:
-        Path(engine.url.database).chmod(0o600)
+    if is_sqlite(engine) and engine.url.database and (file := Path(engine.url.database)).stat().st_mode & 0o077:
+        file.chmod(0o600)
     return engine
 
 

@@ -163,6 +163,16 @@ def test_what_the_database_says_is_one_line(tmp_path: Path, capsys: Output) -> N
     assert len(lines) < 5
 
 
+def test_what_only_reads_waits_for_nobody_who_writes(tmp_path: Path, capsys: Output) -> None:
+    """While another program holds the database, lists, the check-up and a backup are made all the same."""
+    made = make_server(tmp_path / "server")
+    with closing(sqlite3.connect(made.engine.url.database or "", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for command in ("members", "rounds", "keys", "doctor", f"backup --to {tmp_path / 'backup'}"):
+            assert main(["--folder", str(made.folder), *command.split()]) in (0, 1), command
+            assert "the database cannot be used" not in capsys.readouterr().err
+
+
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     """Without the server's packages the program says how to install them."""
 

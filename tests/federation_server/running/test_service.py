@@ -55,7 +55,7 @@ def test_an_expired_member_does_not_pass_as_enrolled(engine: Engine) -> None:
 
 
 def test_an_error_of_the_database_quotes_no_row() -> None:
-    """Neither the log's text nor the error's own has the parameters of the statement."""
+    """Neither the log's text nor the error's own has the parameters of the statement; what can be mended is named."""
     engine = connect("sqlite://")
     with pytest.raises(SQLAlchemyError) as error, reading(engine) as connection:
         connection.execute(text("SELECT * FROM nowhere WHERE device = :device"), {"device": "a pseudonym"})
@@ -63,6 +63,8 @@ def test_an_error_of_the_database_quotes_no_row() -> None:
     assert error_text(error.value) == "OperationalError"
     full = OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
     assert error_text(full) == "OperationalError: the disk is full"
+    held = OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
+    assert error_text(held) == "OperationalError: another program holds the database"
     assert isinstance(error.value, OperationalError)
 
 

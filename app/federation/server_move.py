@@ -14,7 +14,7 @@ from functools import partial
 import msgspec
 
 from app.federation import membership
-from app.federation.failures import Distrusted, FederationError, Unreachable
+from app.federation.failures import GONE, Declined, Distrusted, FederationError, Unreachable
 from app.federation.membership import KeptReceipt, Membership
 from app.federation.server import Reach, former_member, opened
 from app.store import Store
@@ -55,7 +55,8 @@ def followed(store: Store, member: Membership, reach: Reach) -> tuple[Membership
         with reach.once.talk(there) as server:
             server.announcement(membership.load_standing(store))
     except FederationError as error:
-        return member, f"the server says that it moves to {found.address}, which was tried: {error}"
+        if not (isinstance(error, Declined) and error.reason in GONE):  # it has let this device go, and answers there
+            return member, f"the server says that it moves to {found.address}, which was tried: {error}"
     membership.save(store, there)
     return there, ""
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from app.federation import membership, server_move
-from app.federation.failures import Distrusted, FederationError, Unreachable
+from app.federation.failures import Declined, Distrusted, FederationError, Unreachable
 from app.federation.server import Reach
 from federation_server import setup
 from federation_server.database import reading, writing
+from federation_server.group.enrolment import end_membership
 from federation_server.group.group import move, move_of
 from federation_server.serve import Installation, open_installation
 from foltr.federated.envelope import Identity, sign_document
@@ -104,6 +105,23 @@ def test_a_device_that_comes_too_late_follows_a_link(made: Installation, person:
         assert finding.holds
         assert finding.request == kept.receipt.request
     assert address(person) == there.public_address
+
+
+def test_who_is_a_member_no_more_leaves_where_the_server_is_now(made: Installation, person: Person) -> None:
+    """Its membership was ended before it heard of the move: the new address says so, and its leaving goes there."""
+    with running(made):
+        join(made, person)
+        person.sync()
+    there = elsewhere(made, tls="self-signed")
+    signed = announce(made, there)
+    with writing(there.engine) as connection:
+        end_membership(connection, membership.member(person.store).device, now=int(time.time()))
+    with running(there):
+        assert server_move.by_link(person.store, signed, person.reach)[0].endswith(" from now on")
+        with pytest.raises(Declined, match="revoked"):
+            person.sync()
+        assert person.joining().leave(forget=False) is None
+        assert membership.load(person.store) is None
 
 
 def test_another_key_at_the_old_address_is_told_of_the_link(made: Installation, person: Person) -> None:

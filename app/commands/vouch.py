@@ -55,8 +55,8 @@ def vouch(member: str, gone: bool, was: str, yes: bool) -> int:
 
     Compare the fingerprint with what that person's `foltr-search federation` shows, but not over the server. Members
     you vouch for take part in sealed rounds, and may be asked to add them up. Use --was for a person whom you invited
-    again after they lost their device, before the new one answers: what the lost one sent stays spent. Who joined again on
-    the same device knows what it sent, and would count it twice: use FORMER --gone for them.
+    again after they lost their device, before the new one answers: what the lost one sent stays spent. Who joined again
+    on the same device knows what it sent, and would count it twice: use FORMER --gone for them.
     """
     from app.federation import group_roster
 

@@ -76,15 +76,21 @@ NOBODY_LEFT = "nobody is left who can vouch: begin a new group (docs/server.md, 
 
 
 def tell_of_ghosts(connection: Connection, *, now: int) -> None:
-    """Say on stderr who is still on a sealed group's roster and what a member has to do."""
+    """Say on stderr who is still on the roster and what a member has to do."""
     for sentence in ghosts_in_words(connection, now=now):
         click.echo(sentence, err=True)
 
 
 def ghosts_in_words(connection: Connection, *, now: int) -> list[str]:
-    """Of each member who is gone what another has to sign, for the server cannot; nothing in an open group."""
-    gone = ghosts(connection, now=now) if group.terms(connection).mode != "open" else ()
-    if gone and not vouchers(connection, now=now):
+    """Of each member who is gone what another has to sign, for the server cannot; in an open group, whose rounds do
+    not go by the roster, of those alone who were forgotten."""
+    gone, able = ghosts(connection, now=now), vouchers(connection, now=now)
+    if group.terms(connection).mode == "open":
+        kept = set(gone) - {member.device for member in all_members(connection)}
+        who = " or ".join(able) or "whoever joins next"
+        still = f"was forgotten, but its public keys stay in the roster until {who} runs `foltr-search vouch"
+        return [f"{device} {still} {device[:8]} --gone`" for device in sorted(kept)]
+    if gone and not able:
         return [NOBODY_LEFT]
     until = "is on the roster still, and each round counts it as missing: a member takes it off by"
     return [f"{device} {until} `foltr-search vouch {device[:8]} --gone`" for device in gone]

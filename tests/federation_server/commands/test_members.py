@@ -14,8 +14,8 @@ import pytest
 from federation_server import setup
 from federation_server.cli import main
 from federation_server.commands.members import BORDER, RESET, WHITE_ON_BLACK, qr_code
-from federation_server.database import writing
-from federation_server.group import enrolment, group
+from federation_server.database import reading, writing
+from federation_server.group import enrolment, group, roster_book
 from federation_server.serve import note_address, open_installation
 from federation_server.tls import key_fingerprint
 from foltr.federated.envelope import Identity, pseudonym
@@ -273,6 +273,23 @@ def test_a_group_whose_only_member_lost_the_device_is_told_to_begin_anew(
     for said in (removed, listed, capsys.readouterr().out):
         assert "nobody is left who can vouch: begin a new group" in said
         assert "--gone" not in said
+
+
+def test_whose_keys_an_open_group_still_has_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A member that the operator forgot stands in the roster, until the member that is named signs that it is gone."""
+    made = make_server(tmp_path / "server")
+    with running(made):
+        ada, bob = member(made), member(made)
+        assert run(made.folder, "forget", bob.device, "--yes") == 0
+        told = f"public keys stay in the roster until {ada.device} runs `foltr-search vouch {bob.device[:8]} --gone`"
+        assert told in capsys.readouterr().err
+        assert run(made.folder, "members") == 0
+        assert told in capsys.readouterr().err
+        assert vouch(ada, bob, leaves=True).ok
+        assert run(made.folder, "members") == 0
+        assert capsys.readouterr().err == ""
+    with reading(made.engine) as connection:
+        assert [entry.body is None for entry in roster_book.entries(connection)] == [False, True, False]
 
 
 def test_an_empty_beginning_means_nobody(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -140,9 +140,8 @@ def _blocks(connection: Connection, header: BackupContents) -> Iterator[bytes]:
     for table in metadata.sorted_tables:
         if table.name not in LEFT_OUT:
             for row in connection.execute(_kept(table)):
-                yield msgspec.msgpack.encode(
-                    (str(table.name), {str(name): _plain(value) for name, value in row._mapping.items()})
-                )
+                values = {str(name): value for name, value in row._mapping.items()}
+                yield msgspec.msgpack.encode((str(table.name), values))
 
 
 def _packed(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -157,10 +156,6 @@ def _packed(blocks: Iterable[bytes]) -> Iterator[bytes]:
 def _kept(table: Table) -> Select[Any]:
     """The rows of a table that a backup holds."""
     return select(table).where(rounds_table.c.state != "open") if table is rounds_table else select(table)
-
-
-def _plain(value: Any) -> Any:
-    return bytes(value) if isinstance(value, memoryview) else value
 
 
 def _read(path: Path) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ Erased rows leave the database's files too: a deleted row stays in a log or a fr
 
 from __future__ import annotations
 
-import itertools
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -94,29 +94,17 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 def error_text(error: Exception) -> str:
-    """An error for the log: its kind when it is the database's, whose text may quote a row, and the cause if known."""
+    """An error for the log: its kind when it is the database's, whose text may quote a row, and a known cause."""
     if isinstance(error, SQLAlchemyError):
         kind = type(error.orig if isinstance(error, DBAPIError) else error).__name__
-        causes = (cause for cause, words in CAUSES.items() if any(word in what_it_said(error) for word in words))
-        return ": ".join([kind, *itertools.islice(causes, 1)])
+        causes = ["the disk is full"] if is_full(error) else KNOWN.findall(what_it_said(error))
+        return ": ".join([kind, *causes[:1]])
     return f"{type(error).__name__}: {error}"
 
 
 FULL = ("disk is full", "No space left on device")
+KNOWN = re.compile("database is locked|readonly database|[Cc]onnection refused|No such file|server closed")
 """as SQLite, PostgreSQL and the system say it"""
-CAUSES = {
-    "the disk is full": FULL,
-    "another program holds the database": ("database is locked",),
-    "the database is read-only": ("readonly database", "read-only transaction"),
-    "the database does not answer": (
-        "onnection refused",
-        "No such file",
-        "server closed",
-        "shutting down",
-        "starting up",
-    ),
-}
-"""what the operator can mend, by the words of SQLite and PostgreSQL for it"""
 
 
 def is_full(error: Exception) -> bool:
@@ -145,16 +133,12 @@ def is_sqlite(engine: Engine) -> bool:
 
 
 def upgrade(engine: Engine) -> None:
-    """Bring the tables up to this program's; DatabaseError when they are of another program or cannot be reached.
-
-    Where they are, nothing is written: commands that read answer on a disk without room for more, or a read-only one,
-    and while another program writes.
-    """
+    """Bring the tables up to this program's; DatabaseError when they are of another program or cannot be reached."""
     try:
         with engine.connect() as connection:
             present = MigrationContext.configure(connection).get_current_revision()
         if present == known_revisions()[0]:
-            return
+            return  # what only reads must neither write nor wait for who does
         if present is not None and present not in known_revisions():
             raise DatabaseError(of_another("the database", present))
         with writing(engine) as connection:
@@ -190,7 +174,6 @@ def of_another(what: str, revision: str) -> str:
 def is_current(engine: Engine) -> bool:
     """Whether the tables are this program's; touches the database."""
     with engine.connect() as connection:
-        connection.execute(text("SELECT 1"))
         return MigrationContext.configure(connection).get_current_revision() == known_revisions()[0]
 
 

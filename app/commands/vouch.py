@@ -54,9 +54,8 @@ def vouch(member: str, gone: bool, was: str, yes: bool) -> int:
     """Vouch for a MEMBER (the first digits of the pseudonym) whom nobody invited; without one, list who waits.
 
     Compare the fingerprint with what that person's `foltr-search federation` shows, but not over the server. Members
-    you vouch for take part in sealed rounds, and may be asked to add them up. Use --was for a person whom you invited
-    again after they lost their device, before the new one answers: what the lost one sent stays spent. Who joined again
-    on the same device knows what it sent, and would count it twice: use FORMER --gone for them.
+    you vouch for take part in sealed rounds, and may be asked to add them up. Use --was, before the new one answers,
+    for a person invited again after they lost their device (else FORMER --gone): what the lost one sent stays spent.
     """
     from app.federation import group_roster
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-import msgspec
+from msgspec.structs import replace
 
 from app.federation import membership
 from app.federation.failures import GONE, Declined, Distrusted, FederationError, Unreachable
@@ -40,7 +40,7 @@ def note(store: Store, signed: Signed | None) -> None:
         return
     present = (found.address, found.certificate) == (member.address, member.certificate)
     changes = {"serial": found.serial, "moved": b""} if present else {"moved": encode(signed)}
-    membership.save(store, msgspec.structs.replace(member, **changes))
+    membership.save(store, replace(member, **changes))
 
 
 def followed(store: Store, member: Membership, reach: Reach) -> tuple[Membership, str]:
@@ -48,9 +48,7 @@ def followed(store: Store, member: Membership, reach: Reach) -> tuple[Membership
     if not member.moved:
         return member, ""
     found = read(decode(member.moved, Signed), member.server_key, member.group_id)
-    there = msgspec.structs.replace(
-        member, address=found.address, certificate=found.certificate, serial=found.serial, moved=b""
-    )
+    there = replace(member, address=found.address, certificate=found.certificate, serial=found.serial, moved=b"")
     try:
         with reach.once.talk(there) as server:
             server.announcement(membership.load_standing(store))
@@ -78,7 +76,7 @@ def followed_by_receipt(store: Store, kept: KeptReceipt, reach: Reach, signed: S
     found = read(signed, kept.server_key, kept.group_id)
     if found.serial <= kept.serial:
         return kept
-    there = msgspec.structs.replace(kept, address=found.address, certificate=found.certificate, serial=found.serial)
+    there = replace(kept, address=found.address, certificate=found.certificate, serial=found.serial)
     try:
         with reach.once.talk(former_member(there)) as server:
             server.receipt(kept.receipt.request)

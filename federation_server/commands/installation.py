@@ -82,18 +82,16 @@ def tell_of_ghosts(connection: Connection, *, now: int) -> None:
 
 
 def ghosts_in_words(connection: Connection, *, now: int) -> list[str]:
-    """Of each member who is gone what another has to sign, for the server cannot; in an open group, whose rounds do
-    not go by the roster, of those alone who were forgotten."""
-    gone, able = ghosts(connection, now=now), vouchers(connection, now=now)
-    if group.terms(connection).mode == "open":
-        kept = set(gone) - {member.device for member in all_members(connection)}
-        who = " or ".join(able) or "whoever joins next"
-        still = f"was forgotten, but its public keys stay in the roster until {who} runs `foltr-search vouch"
-        return [f"{device} {still} {device[:8]} --gone`" for device in sorted(kept)]
-    if gone and not able:
-        return [NOBODY_LEFT]
+    """Of each member who is gone what another has to sign, for the server cannot; in an open group if forgotten."""
+    gone, able = set(ghosts(connection, now=now)), vouchers(connection, now=now)
     until = "is on the roster still, and each round counts it as missing: a member takes it off by"
-    return [f"{device} {until} `foltr-search vouch {device[:8]} --gone`" for device in gone]
+    if group.terms(connection).mode == "open":
+        gone -= {member.device for member in all_members(connection)}
+        who = " or ".join(able) or "whoever joins next"
+        until = f"was forgotten, but its public keys stay in the roster until {who} runs"
+    elif gone and not able:
+        return [NOBODY_LEFT]
+    return [f"{device} {until} `foltr-search vouch {device[:8]} --gone`" for device in sorted(gone)]
 
 
 def warn_of_address(installation: Installation) -> None:

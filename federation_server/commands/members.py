@@ -9,7 +9,7 @@ import math
 import click
 import msgspec
 from msgspec.structs import replace
-from sqlalchemy import Connection
+from sqlalchemy import Engine
 
 from console.command_line import CommandsInFull
 from console.extras import how_to_add
@@ -162,10 +162,11 @@ def members(ctx: click.Context, as_json: bool) -> int:
     return listed(found, "nobody has joined yet: `foltr-server invite` makes a link")
 
 
-def _who_goes(connection: Connection, device: str) -> tuple[str, str]:
+def _who_goes(engine: Engine, device: str) -> tuple[str, str]:
     """The member of this pseudonym, and what its going takes from the others of the open round, to be told with it."""
-    member = the_member(connection, device)
-    taken = hands_without(connection, member, now=now())
+    with reading(engine) as connection:
+        member = the_member(connection, device)
+        taken = hands_without(connection, member, now=now())
     return member, taken.sentence if taken else ""
 
 
@@ -175,8 +176,7 @@ def _who_goes(connection: Connection, device: str) -> tuple[str, str]:
 def revoke_member(device: str, yes: bool) -> None:
     """End the membership of DEVICE (the beginning of its pseudonym is enough); its past updates stay."""
     installation = open_here()
-    with reading(installation.engine) as connection:
-        member, taken = _who_goes(connection, device)
+    member, taken = _who_goes(installation.engine, device)
     ask(f"End the membership of {member}? No invite brings this device back.{taken}", yes=yes)
     with writing(installation.engine) as connection:
         ended = end_membership(connection, member, now=now())
@@ -193,8 +193,7 @@ def remove(device: str, yes: bool) -> None:
     The ranker does not unlearn it (`foltr-server forget DEVICE` does that). No restore brings it back.
     """
     installation = open_here()
-    with reading(installation.engine) as connection:
-        member, taken = _who_goes(connection, device)
+    member, taken = _who_goes(installation.engine, device)
     ask(f"Remove member {member}, and leave the ranker as it is?{taken}", yes=yes)
     with writing(installation.engine) as connection:
         receipt = forgetting.remove(connection, installation.forgetter, member, now=now())
@@ -222,8 +221,9 @@ def forget(device: str | None, yes: bool, method: str | None) -> int:
             told = f"{row['method']:12} {row['state']:10}  erased {row['erased']}"
             click.echo(f"{row['request'][:12]}  {when(row['asked'])}  {told}")
         return listed(found, "nobody has asked to be forgotten")
+    member, taken = _who_goes(installation.engine, device)
     with reading(installation.engine) as connection:
-        (member, taken), mode = _who_goes(connection, device), group.terms(connection).mode
+        mode = group.terms(connection).mode
     if mode != "open" and method in ("reaggregate", "federaser"):
         raise click.ClickException(f"{method} needs single updates, which the server of a {mode} group never has")
     ask(f"Erase member {member} and its influence?{taken}", yes=yes)

@@ -163,9 +163,8 @@ def model(ctx: click.Context, last: int) -> int:
         found = latest_models(connection, last)
     for model in found:
         name = round_label(model.lineage, model.round)
-        click.echo(
-            f"{name:10} {when(model.created)}  norm {model.norm:.4f}  drift {model.drift:.4f}  {model.hash[:16]}"
-        )
+        length = f"norm {model.norm:.4f}  drift {model.drift:.4f}"
+        click.echo(f"{name:10} {when(model.created)}  {length}  {model.hash[:16]}")
     return 0 if found else 1
 
 

@@ -169,11 +169,9 @@ def _of_sums(found: Awaited, present: _Open) -> Awaited:
     connection, here, cohort = present.connection, present.here, present.cohort
     if here.phase == "sum":
         n_answers = inbox.n_answers(connection, here)
-        listed, answered = count(here.n_updates, "update"), f"{n_answers} of {len(cohort.committee)}"
+        fixed = f"a list of {count(here.n_updates, 'update')} is fixed; {n_answers} of {len(cohort.committee)}"
         enough = f"from {iso_minute(here.deadline)} on {cohort.threshold} are enough"
-        return structs.replace(
-            found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {enough}"
-        )
+        return structs.replace(found, other=f"{fixed} in the committee answered, {enough}")
     could, arrived = present.could_send(), inbox.message_hashes(connection, here).keys()
     liars = inbox.lies(connection, here, "proof").keys()
     if liars and not cohort.has_enough(could | arrived):

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 31_115),
+    "app": (193, 31_114),
     "console": (8, 1_164),
     "indexer": (106, 21_108),
     "simulation": (90, 15_565),

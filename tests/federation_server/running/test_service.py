@@ -64,7 +64,7 @@ def test_an_error_of_the_database_quotes_no_row() -> None:
     full = OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
     assert error_text(full) == "OperationalError: the disk is full"
     held = OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
-    assert error_text(held) == "OperationalError: another program holds the database"
+    assert error_text(held) == "OperationalError: database is locked"
     assert isinstance(error.value, OperationalError)
 
 

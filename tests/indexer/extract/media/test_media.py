@@ -303,6 +303,14 @@ def test_damage_leaves_a_document(extract, ending: str, data: bytes) -> None:
     assert len(found.notes) <= 1
 
 
+@pytest.mark.parametrize("size", [b"\xff", b"\x01" + b"\xff" * 7])
+def test_pictures_of_a_film_that_is_still_recorded_hold_no_tags(single, size: bytes) -> None:
+    """Their size is written at the end: what comes behind it are pictures, whatever they look like."""
+    tag = element(0x1254C367, element(0x7373, element(0x67C8, element(0x45A3, b"TITLE"), element(0x4487, b"Noise"))))
+    live = element(0x18538067, b"\x1f\x43\xb6\x75" + size + bytes(127) + tag)
+    assert single("a.webm", element(0x1A45DFA3, element(0x4282, b"webm")) + live).title == ""
+
+
 def test_a_damaged_description_is_said_in_plain_words(extract) -> None:
     """A part of a PNG without a name in ASCII ends its reader; the size is read all the same, and one line says why."""
     whole = png(40, 30)

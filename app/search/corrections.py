@@ -16,8 +16,9 @@ _OF_NAME = re.compile(r"(?<!\S)@$")
 """the @ before a corrected word, which is dropped: @taxx names no saved search, but @tax might"""
 MAX_CORRECTED = 20
 """unknown words corrected in a query: a pasted text may have many, and each is compared with every known word"""
-SENTENCE, _NO_QUOTES = 5, str.maketrans(dict.fromkeys('"“”„«»', " "))
+_SENTENCE, _NO_QUOTES = 5, str.maketrans(dict.fromkeys('"“”„«»', " "))
 """words from which on a query's quotes and capitals may be those of prose; and the table that removes quotes"""
+_OPTION = re.compile(r"(?<!\S)-(?=\w\w?(?!\S))")
 _CAMEL = re.compile(r"[a-z][A-Z]")
 SURE_LETTERS = 5
 """a word of fewer is never replaced unasked"""
@@ -39,13 +40,13 @@ def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> 
     return text if text != query.text else ""
 
 
-def in_words(query: Query) -> str:
-    """The text of a query without its quotes, and with AND, OR and NOT as words."""
+def in_words(query: Query, n_words: int) -> str:
+    """The text of a query without dashes of options; a sentence without quotes and with AND, OR and NOT as words."""
     text = query.text
-    for sign in reversed(query.operators):
+    for sign in reversed(query.operators if n_words >= _SENTENCE else ()):
         start, end = sign.position, sign.position + sign.length
         text = text[:start] + text[start:end].lower().translate(_NO_QUOTES) + text[end:]
-    return " ".join(text.split())
+    return " ".join(_OPTION.sub("", text).split())
 
 
 def is_one_word(query: Query) -> bool:

@@ -26,7 +26,7 @@ from app.learning.prior import LearningRates
 from app.paths import Paths
 from app.search import page as pages
 from app.search.candidate_table import PLAIN, Aside, joined, table_of, with_threads
-from app.search.corrections import SENTENCE, in_words, is_one_word, is_surely_meant, most_words_held, suggestion
+from app.search.corrections import in_words, is_one_word, is_surely_meant, most_words_held, suggestion
 from app.search.document_texts import RecentTexts, preview
 from app.search.explanation import explanation
 from app.search.facets import facets_of, folder_names, narrowing
@@ -238,9 +238,8 @@ class Search:
         candidates = self._candidates(reading, query, request, tonight, closeness)
         if request.as_you_type or candidates.named.any():
             return query, candidates, closeness, ""
-        is_prose = query.operators and len(candidates.words) >= SENTENCE and not isinstance(query.root, Phrase)
-        if is_prose and not (candidates.n_matches or request.as_typed):
-            words, as_typed = in_words(query), structs.replace(request, as_typed=True)
+        if query.operators and not (candidates.n_matches or request.as_typed or isinstance(query.root, Phrase)):
+            words, as_typed = in_words(query, len(candidates.words)), structs.replace(request, as_typed=True)
             found = self._look_up(reading, as_typed, parse(words, now=now), now, tonight)
             if found[1].n_matches:
                 return *found[:3], words

@@ -46,7 +46,7 @@ def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], 
     return _in_a_row(tuple(pieces), {(terms,): own for terms, own in zip(distinct, places, strict=True)})
 
 
-LONGEST_GROUP = 8
+LONGEST_GROUP = 13
 """digits"""
 MOST_WAYS = 24
 """most ways in which a number is looked for, the most frequent first: a table of zeros has thousands"""

@@ -191,6 +191,9 @@ _JOINTS, LONG_NUMBER = re.compile(r"[\W_]+"), re.compile(r"[a-z]{0,4}\d{6,}")
 """numbers of telephones, accounts, orders; shorter ones may have a point or comma before three digits: 48,500"""
 _MIXED = re.compile(r"(?=\D*\d)(?=\d*[^\W\d_])[^\W_]{2,40}")
 """a number and its unit, a catalogue and its number, a licence plate: 23kg, bwv227"""
+_CODE, _ABBREVIATION = re.compile(r"\w+(?:[-.]\w+)*"), re.compile("[^\\W\\d_]+(?:[-.\u200c][^\\W\\d_]+)+")
+_VERSION, _AROUND = re.compile(r"(v?)(\d+(?:\.\d+)+)"), "$€£¥₹%.,;:"
+"""3.11 is v3.11, too; what stands beside a number or a word and is no part of it"""
 _YEAR = re.compile(r"(19|20)\d\d")
 LEAST_COMPLETED = 4
 """least characters of a code that is looked for as the beginning of others"""
@@ -201,11 +204,12 @@ AFFIXES = frozenset(["مي", "نمي", "ها", "هاي", "هايي", "تر", "ت
 
 
 def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
-    """How the index also writes a day, a month, a long number, a code or a word with a hyphen: 19.3.2019 as 2019-03-19,
-    wi-fi as wifi if that is as common, in groups or as one; an unknown code as those that begin with it."""
-    typed = fold(text)
+    """How the index also writes a day, a month, a long number, a code, a size or an abbreviation: 19.3.2019 as
+    2019-03-19, wi-fi as wifi and U.S.A. as USA if that is as common, 60×120 as 60x120, 3.11 as v3.11, in groups or as
+    one; an unknown code as those that begin with it."""
+    typed = fold(text).strip(_AROUND).replace("×", "x")
     number = _JOINTS.sub("", typed)
-    if number.isalpha() and not ("-" in typed or "\u200c" in typed):
+    if number.isalpha() and not _ABBREVIATION.fullmatch(typed):
         cut = ((typed[:n], typed[n:]) for n in range(2, len(typed) - 1))
         return tuple(
             way for way in cut if not AFFIXES.isdisjoint(way) and all(is_known(snapshot, w, fields) for w in way)
@@ -215,8 +219,13 @@ def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
         return ((number,),) if 0 < n_joined >= n_typed else ()
 
     def look_up() -> Ways:
-        found = [way for way in date_spellings(typed) if all(is_known(snapshot, term, fields) for term in way)]
-        is_code = _MIXED.fullmatch(typed) and not is_known(snapshot, typed, fields)
+        ways, sides = [*date_spellings(typed)], typed.split("x")
+        if version := _VERSION.fullmatch(typed):
+            ways.append(tuple(sequence(version[2] if version[1] else f"v{typed}")))
+        elif len(sides) > 1 and all(map(str.isdecimal, sides)) and typed[0] != "0":
+            ways.append((typed,) if is_known(snapshot, typed, fields) else tuple(sides))
+        found = [way for way in ways if all(is_known(snapshot, term, fields) for term in way)]
+        is_code = _MIXED.fullmatch(number) and _CODE.fullmatch(typed) and not is_known(snapshot, typed, fields)
         is_year = _YEAR.fullmatch(typed) and is_known(snapshot, typed, fields)
         if is_code or LONG_NUMBER.fullmatch(number):
             found += _number_spellings(snapshot, typed, number, fields)

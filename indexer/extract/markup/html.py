@@ -46,7 +46,7 @@ _ATTRIBUTES = re.compile(rf"(<[a-zA-Z][^\s/<>]*+)[^<>]{{{_LONG_TAG},}}")
 
 _CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
-_UNSEEN = ["script", "style", "template", "noscript", "svg", "math annotation", "head"]
+_UNSEEN = ["script", "style", "template", "noscript", "svg", "math annotation", "head", "rt", "rp"]
 
 
 def extract(source: Source, limits: Limits) -> Extraction:

@@ -49,7 +49,7 @@ def extract_picture(source: Source, limits: Limits) -> Extraction:
         stream.seek(0)
         head = stream.read(MAX_HEAD)
     written = _by_name([*xmp(head), *iptc(head)])
-    caption = _line(tags.get("Image ImageDescription") or tags.get("Image XPTitle"))
+    caption = _line(tags.get("Image ImageDescription") or tags.get("Image XPTitle") or tags.get("Image XPComment"))
     said = [one for one in (*written["title"], caption, *written["description"]) if one and not _JUNK.match(one)]
     words = re.split(r"[;,]", _line(tags.get("Image XPKeywords")))
     pixels = [f"{size[0]}x{size[1]}"] if all(size) else drawn.get("pixels", [])

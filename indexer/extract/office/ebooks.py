@@ -18,6 +18,7 @@ from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line, read_html
+from indexer.extract.office.metadata import elements
 from indexer.extract.source import Limits, Sink, Source
 from indexer.extract.zipped import Zipped, open_zip
 
@@ -43,28 +44,29 @@ def extract_epub(source: Source, limits: Limits) -> Extraction:
                 break
     if notes and not sink.pages:
         raise ExtractionError("malformed", notes[0])
-    return sink.extraction("ebook", one_line(package.title), one_line(", ".join(package.authors)), notes=notes)
+    tags = tuple(("tag", tag) for tag in map(one_line, package.subjects) if tag)
+    title, author = one_line("".join(package.titles[:1])), one_line(", ".join(package.authors))
+    return sink.extraction("ebook", title, author, tags, notes=notes)
 
 
 class _Package:
-    """The package file: title, authors, and the names of the chapters in order."""
+    """The package file: titles, authors, subjects, and the names of the chapters in order."""
 
     def __init__(self, parts: Zipped) -> None:
-        self.title = ""
-        self.authors: list[str] = []
         self._items: dict[str, str] = {}
         self._spine: list[str] = []
-        self._current = ""
         self._path = ""
         path = self._find(parts)
-        self._parse(parts, path)
+        parts.parse(path, self._start, entities=True)
+        about = elements(parts, path, ("title", "creator", "subject"))
+        self.titles, self.authors, self.subjects = (about.get(name, []) for name in ("title", "creator", "subject"))
         folder = posixpath.dirname(path)
         names = [self._items[one] for one in self._spine if one in self._items]
         self.chapters = [posixpath.normpath(posixpath.join(folder, unquote(name))) for name in names]
 
     def _find(self, parts: Zipped) -> str:
         if "META-INF/container.xml" in parts:
-            self._parse(parts, "META-INF/container.xml")
+            parts.parse("META-INF/container.xml", self._start, entities=True)
         if self._path in parts:
             return self._path
         found = parts.matching("", ".opf")
@@ -72,30 +74,13 @@ class _Package:
             raise ExtractionError("malformed", "no package file, so the chapters are not known")
         return found[0]
 
-    def _parse(self, parts: Zipped, name: str) -> None:
-        parts.parse(name, self._start, self._end, self._text, entities=True)
-
     def _start(self, name: str, attributes: dict[str, str]) -> None:
-        self._current = name
         if name == "rootfile" and not self._path:
             self._path = attributes.get("full-path", "")
         elif name == "item" and "html" in attributes.get("media-type", ""):
             self._items[attributes.get("id", "")] = attributes.get("href", "")
         elif name == "itemref":
             self._spine.append(attributes.get("idref", ""))
-        elif name == "creator":
-            self.authors.append("")
-        elif name == "title" and self.title:
-            self._current = ""
-
-    def _end(self, name: str) -> None:
-        self._current = ""
-
-    def _text(self, characters: str) -> None:
-        if self._current == "title":
-            self.title += characters
-        elif self._current == "creator":
-            self.authors[-1] += characters
 
 
 def _protected(parts: Zipped) -> frozenset[str]:

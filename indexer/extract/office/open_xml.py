@@ -17,8 +17,8 @@ from indexer.extract.office.metadata import Facts, elements, facts, first
 from indexer.extract.source import Limits, Sink, Source
 from indexer.extract.zipped import Zipped, open_zip
 
-_HIDDEN = frozenset({"del", "moveFrom", "Fallback", "instrText", "delText", "rPh", "delInstrText", "fldData"})
-"""Elements whose text is not shown: deleted text, doubles for old readers, field codes, furigana."""
+_HIDDEN = frozenset({"del", "moveFrom", "Fallback", "rPh", "rt", "numCache"})
+"""Elements whose text is not shown: deleted text, doubles for old readers, furigana, a chart's numbers."""
 
 
 def office_facts(parts: Zipped) -> Facts:
@@ -85,7 +85,7 @@ class _Paragraphs:
             self._vanished = attribute(attributes, "val") not in ("0", "false", "off")
         elif self._vanished:
             pass
-        elif name == "t":
+        elif name in ("t", "text", "v"):
             self._in_text = True
         elif name in ("tab", "ptab"):
             self._line.append("\t")
@@ -93,17 +93,20 @@ class _Paragraphs:
             self._line.append("\n")
         elif name in ("noBreakHyphen", "softHyphen"):
             self._line.append("-" if name == "noBreakHyphen" else "")
-        elif name == "docPr" and (shown := attribute(attributes, "descr")):
-            self._line.append(f" {shown} ")
+        elif name in ("docPr", "cNvPr") and (shown := f" {attribute(attributes, 'descr')} ") not in ("  ", *self._line):
+            self._line.append(shown)
 
     def end(self, name: str) -> None:
         if self._hidden:
             self._hidden -= 1
-        elif name == "t":
+        elif name in ("t", "v"):
             self._in_text = False
         elif name == "r":
             self._vanished = False
-        elif name in ("p", "comment", "text"):
+        elif name == "pt":
+            self._line.append(" ")
+        elif name in ("p", "comment", "text", "strCache", "cSld", "wsDr"):
+            self._in_text = False
             self._flush("\n")
         elif name == "tc":
             self._flush("\t")

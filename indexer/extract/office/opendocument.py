@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from indexer.documents import Extraction
@@ -13,26 +15,25 @@ from indexer.extract.source import MOST_EMPTY, Extractor, Limits, Sink, Source, 
 from indexer.extract.zipped import Zipped, open_zip
 
 _LINES = frozenset({"p", "h"})
-_HIDDEN = frozenset({"tracked-changes", "script", "forms", "event-listeners"})
+_HIDDEN = frozenset({"tracked-changes", "script", "forms", "event-listeners", "ruby-text", "creator-initials"})
+_BESIDE = frozenset({"note", "note-citation", "annotation", "creator", "date", "title", "desc"})
+"""what stands in the midst of a line and belongs to no word of it: notes, comments with who wrote them, descriptions"""
 
 
-def _extractor(type_: str) -> Extractor:
+def _extractor(type_: str, opened: Callable[[Source, Limits], Any] = open_zip) -> Extractor:
     """The extractor for documents of `type_`; pages are slides or sheets."""
 
     def extract(source: Source, limits: Limits) -> Extraction:
-        with open_zip(source, limits) as parts:
+        with opened(source, limits) as parts:
             if "META-INF/manifest.xml" in parts and b"encryption-data" in parts.read("META-INF/manifest.xml"):
                 raise ExtractionError("encrypted", "protected by a password")
             about = _facts(parts)
             sink = Sink(limits)
-            _Body(sink, paged=type_ != "document").read(parts, "content.xml")
+            _Body(sink, paged=type_ != "document", only_within="body").read(parts, "content.xml")
             notes = _add_edges(parts, sink)
         return sink.extraction(type_, about.title, about.author, about.properties, notes=notes)
 
     return extract
-
-
-extract_text, extract_sheets, extract_slides = map(_extractor, ("document", "spreadsheet", "presentation"))
 
 
 class _Flat:
@@ -41,31 +42,25 @@ class _Flat:
     def __init__(self, source: Source) -> None:
         self._source = source
 
+    def __contains__(self, name: str) -> bool:
+        return False
+
     def parse(self, name: str, start: Start, *handlers: End, **options: Any) -> None:
         with self._source.open() as stream:
             parse(stream, start, *handlers, **options)
 
 
-def _flat_extractor(type_: str) -> Extractor:
-    """The same for files that are one XML."""
-
-    def extract(source: Source, limits: Limits) -> Extraction:
-        about, sink = _facts(_Flat(source)), Sink(limits)
-        _Body(sink, paged=type_ != "document", only_within="body").read(_Flat(source), "content.xml")
-        return sink.extraction(type_, about.title, about.author, about.properties)
-
-    return extract
-
-
-extract_flat_text, extract_flat_sheets, extract_flat_slides = map(
-    _flat_extractor, ("document", "spreadsheet", "presentation")
+_TYPES = ("document", "spreadsheet", "presentation")
+extract_text, extract_sheets, extract_slides = map(_extractor, _TYPES)
+extract_flat_text, extract_flat_sheets, extract_flat_slides = (
+    _extractor(type_, lambda source, limits: nullcontext(_Flat(source))) for type_ in _TYPES
 )
 
 
 class _Body:
     """Handlers for the text of content.xml."""
 
-    def __init__(self, sink: Sink, *, paged: bool, only_within: str = "") -> None:
+    def __init__(self, sink: Sink, *, paged: bool, only_within: str) -> None:
         self._sink, self._paged, self._only_within = sink, paged, only_within
         self._line: list[str] = []
         self._depth = 0
@@ -84,7 +79,9 @@ class _Body:
             self._hidden += 1
             return
         self._within += name == self._only_within
-        if name in _LINES:
+        if name in _BESIDE:
+            self._line.append(" ")
+        elif name in _LINES:
             self._depth += 1
         elif name in ("table", "page") and self._paged and not self._in_cell:
             self._begin_page(name, attribute(attributes, "name"))
@@ -112,7 +109,9 @@ class _Body:
             self._hidden -= 1
             return
         self._within -= name == self._only_within
-        if name in _LINES:
+        if name in _BESIDE:
+            self._line.append(" ")
+        elif name in _LINES:
             self._depth -= 1
             if self._depth == 0 and not self._in_cell:
                 self._flush()
@@ -128,7 +127,7 @@ class _Body:
             self._flush(in_columns=self._paged)
 
     def text(self, characters: str) -> None:
-        if self._depth and not self._hidden and (self._within or not self._only_within):
+        if self._depth and not self._hidden and self._within:
             self._line.append(characters)
 
     def _flush(self, *, in_columns: bool = False) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
+from ctypes import c_ushort
 from typing import Any
 
 from indexer.confined.given_files import mapped
@@ -90,13 +92,34 @@ def _notes(broken: list[str]) -> tuple[str, ...]:
 
 
 def _page_text(pdf: Any, number: int) -> str:
-    if pdf.formenv is not None:  # values become text of the page when it is loaded again
-        page = pdf[number]
-        page.flatten()
-        page.close()
+    notes: list[str] = []
+    if pdf.formenv is not None:  # values become text of the page when it is loaded again, and so does what is noted
+        with closing(pdf[number]) as page:
+            notes = list(_notes_on(page))
+            page.flatten()
     with closing(pdf[number]) as page, closing(page.get_textpage()) as text_page:
         # PDFium leaves U+FFFE where a word was broken at a line end
-        return clean(text_page.get_text_range(errors="replace").replace("\ufffe", ""))
+        text = clean(text_page.get_text_range(errors="replace").replace("\ufffe", ""))
+        notes = [note for note in dict.fromkeys(notes or _notes_on(page)) if note not in text]
+    return "\n".join((text, *notes)) if text.strip() else text  # what has no text of its own is recognised
+
+
+_NOTES = frozenset({1, 3, *range(9, 16)})
+"""PDFium's numbers for notes, text on the page, marked text, stamps and drawings; not for links, forms and windows"""
+
+
+def _notes_on(page: Any) -> Iterator[str]:
+    """What people wrote on a page: comments, text beside it, words to what they marked."""
+    from pypdfium2 import raw
+
+    for number in range(raw.FPDFPage_GetAnnotCount(page)):
+        note = raw.FPDFPage_GetAnnot(page, number)
+        if raw.FPDFAnnot_GetSubtype(note) in _NOTES:
+            size = raw.FPDFAnnot_GetStringValue(note, b"Contents", None, 0)
+            value = (c_ushort * (size // 2))()
+            raw.FPDFAnnot_GetStringValue(note, b"Contents", value, size)
+            yield clean(bytes(value).decode("utf-16-le", "replace").rstrip("\0")).strip()
+        raw.FPDFPage_CloseAnnot(note)
 
 
 def _reason(message: str) -> ExtractionError:

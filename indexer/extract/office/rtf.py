@@ -13,12 +13,12 @@ from indexer.extract.office.metadata import real_title
 from indexer.extract.source import Limits, Source, cut
 
 _PICTURE = re.compile(r"[0-9a-fA-F]{128,}+|(?:[0-9a-fA-F]{32,127}+\s++){4,}+")
-_EDGE = re.compile(r"\{\\(?:header|footer)[lrf]?\b")
+_BESIDE = re.compile(r"\{(?:\\\*)?\\(?:(?:header|footer)[lrf]?|(footnote|annotation))\b")
 _INFO = re.compile(r"\{\\info\b(.{0,20000})", re.S)
 
 
 def extract(source: Source, limits: Limits) -> Extraction:
-    """One document; pictures, which are hexadecimal digits, are dropped, headers and footers kept."""
+    """One document; pictures, which are hexadecimal digits, are dropped, headers, footers, notes and comments kept."""
     data = source.read_whole(limits.max_member_bytes, "RTF")
     if not data.lstrip().startswith(b"{\\rtf"):
         raise ExtractionError("malformed", "no RTF: it does not begin with {\\rtf")
@@ -33,7 +33,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
 
 def read_rtf(data: bytes) -> str:
     """The text of RTF, its pictures left out; "" when there is none."""
-    source_text = _EDGE.sub("{", _PICTURE.sub("", data.decode("latin-1")))
+    source_text = _BESIDE.sub(lambda own: "{ " if own[1] else "{", _PICTURE.sub("", data.decode("latin-1")))
     text = clean(_plain(source_text))
     return text if text.strip() else clean(_scanned(data.decode("latin-1")))
 

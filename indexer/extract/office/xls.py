@@ -74,7 +74,7 @@ def _shown(kind: int, value: Any, epoch: int) -> str:
     if kind == _DATE:
         return shown_date(repr(value), EPOCH_1904 if epoch else EPOCH)
     if kind == _NUMBER:
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+        return f"{value:.15g}"
     if kind == _TRUTH:
         return "TRUE" if value else "FALSE"
     return "" if kind == _ERROR else str(value).strip()

@@ -5,6 +5,7 @@ Only cell values are read, never formulas. Own streaming instead of openpyxl, wh
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from indexer.documents import Extraction
@@ -73,6 +74,9 @@ class _Book:
             return "TRUE" if value == "1" else "FALSE"
         if kind in ("", "n") and style in self.date_styles:
             return shown_date(value, self.epoch)
+        if kind in ("", "n"):
+            with suppress(ValueError):
+                return f"{float(value):.15g}"  # the digits that are shown: 19.99 is stored as 19.989999999999998
         return value
 
 

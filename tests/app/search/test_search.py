@@ -217,10 +217,11 @@ def test_a_misspelt_word_is_replaced_where_it_stands(open_search: Open, text: st
     [('where did a "walking pangolin" look on', "where did a walking pangolin look on"),
      ("the pangolin, NOT the umbrella, walks on", "the pangolin, not the umbrella, walks on"),
      ('pangolin "ant ant"', ""), ('did the pangolin walk at "night"', ""), ("pangolin -walks -eats -legs -x y", ""),
-     ('"where did the pangolin look on"', "")],
+     ('"where did the pangolin look on"', ""), ("ants pangolin -on eats", "ants pangolin on eats")],
 )  # fmt: skip
 def test_a_sentence_that_finds_nothing_is_searched_for_by_its_words(open_search: Open, text: str, words: str) -> None:
-    """Its quotes and capitals are prose; few words, a dash, one phrase, and operators that leave some, are meant."""
+    """Its quotes and capitals are prose, and the dash of an option; few words, other dashes, one phrase, and operators
+    that leave some, are meant."""
     page, as_typed = ask(open_search(), text), ask(open_search(), text, as_typed=True)
     assert (page.searched, as_typed.searched) == (words, "")
     assert names(page) == names(ask(open_search(), words) if words else as_typed)

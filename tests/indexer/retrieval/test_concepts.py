@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from indexer.query.nodes import Word
+from indexer.query.nodes import Word, positive_words
 from indexer.query.parse import parse
 from indexer.retrieval.concepts import (
     COMPLETED,
@@ -288,6 +288,25 @@ def test_letters_and_digits_in_one_may_be_written_apart(make_index: MakeIndex) -
     for typed, docs in expected.items():
         (concept,) = concepts_of(parse(typed), lookup)
         assert lookup.counts(concept).get("body", ([],))[0] == pytest.approx(docs), typed
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "other"),
+    [
+        ("CO2", "CO-2 H_2SO_4", "CO3"), ("plate M-AB 1234", "M-AB1234 MAB1234", "plate M-AB 1235"),
+        ("DE 123456789", "DE123456789", "DE 123456788"), ("release v3.11.4", "3.11.4", "release 3.11.5"),
+        ("release 3.11.4", "v3.11.4", "v3.11.5"), ("$1,500 is due", "$1500 1500", "$1,501"),
+        ("a rug of 60x120", "60×120", "120x60"), ("a rug of 60×120", "60x120", "120×60"), ("USA", "U.S.A.", "U.S."),
+    ],
+)  # fmt: skip
+def test_what_is_pasted_is_found_with_other_separators(
+    make_index: MakeIndex, text: str, typed: str, other: str
+) -> None:
+    """A formula, a plate, a number, a version, an amount, a size, an abbreviation, an address; not its neighbour."""
+    lookup = ConceptLookup(make_index([text, other, "H2SO4"]).snapshot(), ("en",))
+    for node in positive_words(parse(typed)):
+        (concept,) = lookup.of(node)
+        assert lookup.counts(concept)["body"][0].tolist() == [2 if "SO" in node.text else 0], node.text
 
 
 def test_what_is_made_of_a_word_counts_little_beside_the_word_itself(make_index: MakeIndex) -> None:

@@ -128,6 +128,11 @@ def test_tiff_and_png(single) -> None:
     assert single("a.png", png(640, 480)).properties == (("pixels", "640x480"),)
 
 
+def test_the_comment_that_windows_shows_is_read(single) -> None:
+    """In UTF-16, where the picture has no title."""
+    assert single("a.jpg", jpeg(tiff({0x9C9C: list("zebra seen".encode("utf-16-le"))}))).title == "zebra seen"
+
+
 def test_what_a_camera_writes_into_every_picture_is_no_title(single) -> None:
     """Nor is a date of zeros a date."""
     document = single("a.jpg", jpeg(tiff({0x10E: "OLYMPUS DIGITAL CAMERA", 0x132: "0000:00:00 00:00:00"}), width=0))

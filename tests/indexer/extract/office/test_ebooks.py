@@ -8,7 +8,7 @@ from indexer.errors import ExtractionError
 
 PACKAGE = (
     "<package xmlns:dc='dc'><metadata><dc:title>The Book</dc:title>"
-    "<dc:creator>Ann</dc:creator><dc:creator>Ben</dc:creator>"
+    "<dc:creator>Ann</dc:creator><dc:creator>Ben</dc:creator><dc:subject>Zebras</dc:subject>"
     "</metadata><manifest><item id='a' href='one.xhtml' media-type='application/xhtml+xml'/>"
     "<item id='b' href='t%20wo.xhtml' media-type='application/xhtml+xml'/></manifest>"
     "<spine><itemref idref='b'/><itemref idref='a'/><itemref idref='gone'/></spine></package>"
@@ -24,11 +24,12 @@ BOOK: dict[str, bytes | str] = {
 
 
 def test_epub_chapters_come_in_reading_order(single, zipped) -> None:
-    """The spine orders the chapters, each a page; title and authors come from the package."""
+    """The spine orders the chapters, each a page; title, authors and subjects come from the package."""
     document = single("a.epub", zipped(BOOK))
     assert document.text == "first read\nfirst written\n"
     assert document.pages == (0, len("first read\n"))
     assert (document.title, document.author, document.type) == ("The Book", "Ann, Ben", "ebook")
+    assert document.properties == (("tag", "Zebras"),)
 
 
 def test_a_missing_chapter_is_a_note(extract, zipped) -> None:

@@ -45,7 +45,7 @@ def test_opendocument(single, zipped) -> None:
         "<m><meta:initial-creator>Ann</meta:initial-creator><dc:creator>Ben</dc:creator><meta:keyword>sea</meta:keyword>"
         "<meta:keyword>quay</meta:keyword><meta:creation-date>2024-01-15T10:30:00.123456789</meta:creation-date></m>"
     )
-    text = "<office:text><text:p>x</text:p></office:text>"
+    text = "<office:body><office:text><text:p>x</text:p></office:text></office:body>"
     document = single("a.odt", zipped({"content.xml": text, "meta.xml": meta}))
     assert document.author == "Ann"
     found = shown(document.properties)

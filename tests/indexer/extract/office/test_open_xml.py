@@ -41,6 +41,16 @@ def test_docx_leaves_out_what_is_not_shown(single, zipped) -> None:
     assert single("a.docx", zipped({"word/document.xml": word(body)})).text == "keptonce\n"
 
 
+def test_words_with_their_readings_stay_whole(single, zipped) -> None:
+    """Characters with how they are read above each are found as a word."""
+    run = "<w:{0}><w:r><w:t>{1}</w:t></w:r></w:{0}>"
+    ruby = f"<w:r><w:ruby>{run.format('rt', '{}')}{run.format('rubyBase', '{}')}</w:ruby></w:r>"
+    body = f"<w:p>{ruby.format('かん', '漢')}{ruby.format('じ', '字')}</w:p>"
+    assert single("a.docx", zipped({"word/document.xml": word(body)})).text == "漢字\n"
+    page = "<p>図<ruby><rb>書<rp>(</rp><rt>しょ</rt><rp>)</rp></ruby>館</p>"
+    assert single("a.html", page).text == "図書館"
+
+
 def test_docx_leaves_out_hidden_runs_as_word_does(single, zipped) -> None:
     """A run is hidden by w:vanish unless its value takes that back; a hidden paragraph mark hides no run."""
     hidden = "<w:r><w:rPr><w:vanish{}/></w:rPr><w:t>{}</w:t><w:tab/></w:r>"
@@ -99,6 +109,19 @@ def test_pptx_keeps_the_order_of_the_presentation(single, zipped) -> None:
     assert document.text.split() == ["first", "spoken", "second"]
     assert document.pages == (0, len("first\nspoken\n"))
     assert document.type == "presentation"
+
+
+def test_what_a_slide_shows_and_carries_is_text(single, zipped) -> None:
+    """What describes a picture, what a chart calls its columns (once a line, without its numbers), and comments."""
+    cached = "<c:{0}Cache><c:pt><c:v>{1}</c:v></c:pt><c:pt><c:v>{2}</c:v></c:pt></c:{0}Cache>"
+    chart = cached.format("str", "North", "South") + cached.format("num", "3", "4") + cached.format("str", "Q1", "Q2")
+    parts = {
+        "ppt/slides/slide1.xml": "<p:sld xmlns:p='p'><p:cSld><p:cNvPr descr='a zebra'/></p:cSld></p:sld>",
+        "ppt/slides/_rels/slide1.xml.rels": related(("chart", "../charts/c.xml"), ("comments", "../comments/m.xml")),
+        "ppt/charts/c.xml": f"<c:chart xmlns:c='c'>{chart}</c:chart>",
+        "ppt/comments/m.xml": "<p:cmLst xmlns:p='p'><p:cm><p:text>which one?</p:text></p:cm></p:cmLst>",
+    }
+    assert single("a.pptx", zipped(parts)).text.splitlines() == ["a zebra", "North South", "Q1 Q2", "which one?"]
 
 
 def test_an_office_file_under_a_wrong_name_is_known(single, zipped) -> None:

@@ -100,3 +100,13 @@ def test_a_file_of_one_part_gives_its_body_alone(single, name: str, type_: str) 
     document = single(name, flat.encode())
     assert (document.text, document.type) == ("zebra\n", type_)
     assert (document.title, document.author) == ("Plan", "Ann")
+
+
+def test_notes_and_comments_stand_beside_the_words_they_belong_to(single, zipped) -> None:
+    """A word with a footnote or a comment is found, and so is the first of the note; readings break no word."""
+    note = "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>{}</text:p></text:note-body>"
+    comment = "<office:annotation><dc:creator xmlns:dc='dc'>Ann</dc:creator><text:p>{}</text:p></office:annotation>"
+    ruby = "<text:ruby><text:ruby-base>京</text:ruby-base><text:ruby-text>きょう</text:ruby-text></text:ruby>"
+    body = f"<text:p>zebra{note.format('Equus')}</text:note> and gnu{comment.format('where?')}, 東{ruby}駅</text:p>"
+    words = single("a.odt", zipped({"content.xml": content(body)})).text.split()
+    assert words == ["zebra", "1", "Equus", "and", "gnu", "Ann", "where?", ",", "東京駅"]

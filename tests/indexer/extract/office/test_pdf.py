@@ -121,3 +121,16 @@ def test_a_cut_off_pdf_is_read_or_malformed(extract) -> None:
 def test_titles_that_programs_left_are_none(title: str, shown: str) -> None:
     """A title of a person is kept, one of a program is not."""
     assert real_title(title) == shown
+
+
+@pytest.mark.parametrize("form", ["", "/AcroForm << /Fields [] >>"])
+def test_what_people_noted_on_a_page_is_text(single, form: str) -> None:
+    """Comments and text beside the page's own, each once; not what links and windows hold, nor what it quotes."""
+    kinds = ("Text", "FreeText", "Highlight", "Popup", "Link", "Highlight")
+    said = ("ask Robin", "see annex", "is that so?", "ask Robin", "elsewhere", "printed")
+    notes = tuple(
+        f"<< /Type /Annot /Subtype /{kind} /Contents ({text}) /Rect [20 20 30 30] >>"
+        for kind, text in zip(kinds, said, strict=True)
+    )
+    data = pdf("printed", page="/Annots [7 0 R 8 0 R 9 0 R 10 0 R 11 0 R 12 0 R]", objects=notes, more=form)
+    assert single("a.pdf", data).text.splitlines() == ["printed", "ask Robin", "see annex", "is that so?"]

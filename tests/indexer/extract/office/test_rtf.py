@@ -61,3 +61,13 @@ def test_an_rtf_without_text_says_so(extract) -> None:
     """Its name is found all the same."""
     found = extract("a.rtf", rb"{\rtf1{\fonttbl{\f0 Arial;}}}")
     assert (found.documents[0].text.strip(), found.notes) == ("", ("no text was found in it",))
+
+
+def test_notes_and_comments_are_read(single) -> None:
+    """As Word writes them: in a group of their own in the midst of a line."""
+    text = single(
+        "a.rtf",
+        r"{\rtf1\ansi\pard zebra{\super\chftn{\footnote\pard\plain\chftn  Equus.\par}} runs{\*\atnauthor Ann}\chatn"
+        r"{\*\annotation\pard\plain where to?\par} far.\par}",
+    ).text
+    assert text.split() == ["zebra", "Equus.", "runs", "where", "to?", "far."]

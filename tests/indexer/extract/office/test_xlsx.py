@@ -72,3 +72,11 @@ def test_a_long_sheet_is_cut(single, zipped) -> None:
     rows = "<row><c><v>123456789</v></c></row>" * 10_000
     document = single("a.xlsx", workbook(zipped, rows), max_text_bytes=1_000)
     assert (len(document.text), document.truncated) == (1_000, "first 1 kB")
+
+
+def test_numbers_have_the_digits_that_are_shown(single, zipped) -> None:
+    """A workbook stores 19.99 and .07 with the seventeen digits of their binary form, and shows fifteen."""
+    values = ("19.989999999999998", "7.0000000000000007E-2", "1.23456789012E+11", "5.")
+    cells = "".join(f"<c><v>{value}</v></c>" for value in values)
+    text = single("a.xlsx", workbook(zipped, f"<row>{cells}</row>")).text
+    assert text == "Costs\n19.99\t0.07\t123456789012\t5\n"

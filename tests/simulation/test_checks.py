@@ -134,9 +134,23 @@ def test_the_order_of_checks_reads_each_fold_once(tmp_path: Path, monkeypatch: p
     """However many cells a fold has, it is announced and read once."""
     announced: list[int] = []
     study = preset(seeds=3, sweep={"users.clicks": ["perfect", "pbm"], "method.learning_rate": [0.1, 0.2]})
-    experiment = prepare(study, root=None, folder=tmp_path / "out", resume=False, reading=lambda: announced.append(1))
+    out = tmp_path / "out"
+    experiment = prepare(study, root=None, folder=out, resume=False, reading=lambda said: announced.append(1))
     assert (len(experiment.cells), len(announced)) == (24, 2)
     assert msgspec.json.encode(dict(experiment.digests)).count(b"sample/Fold") == 3
+
+
+@pytest.mark.parametrize(("options", "said"), [([], 1), (["--set", "data.normalise=none"], 0)])
+def test_large_features_of_ones_own_are_spoken_of(
+    options: list[str], said: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once, with what brings them to one scale; not to who has said how to take them."""
+    lines = (f"{document % 3} qid:{query} 1:{query * document}" for query in range(10) for document in range(4))
+    (tmp_path / "own.txt").write_text("\n".join(lines), encoding="utf-8")
+    few = ["--clicks", "perfect", "--rounds", "2", "--jobs", "1", "--out", str(tmp_path / "out"), *options]
+    assert main([str(tmp_path / "own.txt"), *few]) == 0
+    wanted = "features as large as 27 are taken as they are; --set data.normalise=min-max scales each query's"
+    assert capsys.readouterr().err.count(wanted) == said
 
 
 @pytest.mark.parametrize(

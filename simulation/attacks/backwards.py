@@ -50,6 +50,7 @@ class Flip(AttackSettings, frozen=True, tag="flip"):
 class InnerProductManipulation(AttackSettings, frozen=True, tag="ipm"):
     """start - scale * mean of the honest updates, the same from all."""
 
+    of_the_honest = True
     scale: float = 0.5
     """below 1, rules that compare distances hardly see it; above, fewer attackers turn the mean of all backwards"""
 
@@ -71,9 +72,6 @@ class NoisyReversal(AttackSettings, frozen=True, tag="noisy-reversal"):
         return scene.start - 2.0 * gamma * updates + noise
 
 
-HALVINGS = 8
-
-
 class Adaptive(AttackSettings, frozen=True, tag="adaptive"):
     """mean - lambda * (mean - start) of the honest, lambda halved until enough of the honest accept it.
 
@@ -81,6 +79,7 @@ class Adaptive(AttackSettings, frozen=True, tag="adaptive"):
     the honest learned, and whether each of them would accept a ranker.
     """
 
+    of_the_honest = True
     first: float = 4.0
     """the first lambda to try; from 1 on the ranker is no better than the last one, from 2 on it is reversed"""
     share: float = 0.5
@@ -89,7 +88,7 @@ class Adaptive(AttackSettings, frozen=True, tag="adaptive"):
     def send(self, scene: AttackedRound) -> FloatMatrix:
         """The same from all; the first lambda where nobody tests, the mean itself where none is accepted."""
         mean = scene.benign.mean(axis=0)
-        for step in np.ldexp(self.first, -np.arange(HALVINGS)):
+        for step in np.ldexp(self.first, -np.arange(8)):
             crafted = mean - step * (mean - scene.start)
             if scene.accepts is None or scene.accepts(crafted) >= self.share:
                 return np.tile(crafted, (scene.n_malicious, 1))

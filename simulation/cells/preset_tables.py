@@ -39,7 +39,6 @@ PUBLICATIONS = (Path(__file__).parents[2] / "publications", Path(__file__).paren
 """beside the package, in a checkout and when installed; and inside it"""
 VARIATIONS, ALIKE = "variations", "alike"
 FOR_PEOPLE = ("paper.", "expect.")
-"""keys that decide nothing"""
 
 
 def load_tables(name: str) -> dict[str, Any]:

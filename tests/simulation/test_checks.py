@@ -164,6 +164,10 @@ def test_large_features_of_ones_own_are_spoken_of(
         ({"malicious": 1, "attack": {"attack": "lies"}}, "federation.attack.attack: there is no 'lies'"),
         ({"malicious": 2, "attack": {"attack": "lie"}}, "federation.attack: lie: no z for 2 malicious of 3"),
         ({"malicious": 1, "attack": {"attack": "fang-krum"}}, "federation.attack: fang-krum: 1 malicious need 4"),
+        *(
+            ({"malicious": 3, "attack": {"attack": name}}, f"federation.attack: {name}: 3 malicious of 3 clients leave")
+            for name in ("ipm", "adaptive", "fang-trimmed")
+        ),
         ({"aggregation": {"rule": "krum", "n_malicious": 1}}, "federation.aggregation: krum needs at least 5 clients"),
         ({"aggregation": {"rule": "trimmed-mean", "n_malicious": 2}}, "trimmed-mean needs at least 5 clients, not 3"),
         (

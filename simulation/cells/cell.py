@@ -150,7 +150,7 @@ def set_key(tables: dict[str, Any], key: str, value: Any) -> None:
     for parent in parents:
         table = table.setdefault(parent, {})
         if not isinstance(table, dict):
-            raise PresetError(f"{key}: {parent} is a value, not a table")
+            raise PresetError(f"{key}: {parent} is a value, not a table; set {key.rpartition('.')[0]}={{...}}")
     table[last] = value
 
 

@@ -8,11 +8,11 @@ after compiling, and so would every other cell.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -62,8 +62,6 @@ def check_same(folder: Path, preset: Preset) -> None:
 def _named(key: str, values: Mapping[str, Any]) -> str:
     return f"{key} = {values[key]!r}" if key in values else f"no {key}"
 
-
-_T = TypeVar("_T")
 
 Listener = Callable[[Event], None]
 """is told everything that happens, as a progress display is"""
@@ -237,9 +235,9 @@ def _unscaled(data: Data, fold: Fold) -> str:
     return said if largest > 10.0 else ""
 
 
-def grouped(of: Sequence[_T], key: Callable[[_T], object]) -> list[list[_T]]:
+def grouped(of: Iterable[Any], key: Callable[[Any], object]) -> list[list[Any]]:
     """What has the same key, in the order of what comes first."""
-    groups: dict[bytes, list[_T]] = {}
+    groups: dict[bytes, list[Any]] = {}
     for one in of:
         groups.setdefault(msgspec.json.encode(key(one)), []).append(one)
     return list(groups.values())

@@ -57,7 +57,10 @@ class AttackSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """whether it is made of what honest clients send, so that there must be one"""
 
     def check(self, n_clients: int, n_malicious: int) -> None:
-        """ValueRangeError where `n_malicious` of `n_clients` clients cannot carry it out."""
+        """ValueRangeError where `n_malicious` of `n_clients` clients cannot carry it out, or a setting is not finite."""
+        for name, value in msgspec.structs.asdict(self).items():
+            if isinstance(value, float) and not np.isfinite(value):
+                raise ValueRangeError(f"{name} must be finite, not {value}")
         if self.of_the_honest and n_malicious >= n_clients:
             who = f"{n_malicious} malicious of {n_clients} clients"
             raise ValueRangeError(f"{self.__struct_config__.tag}: {who} leave no benign one")

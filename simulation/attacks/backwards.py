@@ -13,7 +13,6 @@ import numpy as np
 
 from foltr.arithmetic import normals
 from foltr.arrays import FloatMatrix
-from foltr.errors import ValueRangeError
 from simulation.attacks import AttackedRound, AttackSettings
 
 
@@ -26,11 +25,6 @@ class Opposed(AttackSettings, frozen=True, tag="opposed"):
 
     z: float = 2.0
     """-1 is honest"""
-
-    def check(self, n_clients: int, n_malicious: int) -> None:
-        """ValueRangeError for a z that is not finite."""
-        if not np.isfinite(self.z):
-            raise ValueRangeError(f"z must be finite, not {self.z}")
 
     def send(self, scene: AttackedRound) -> FloatMatrix:
         """By Eq. 6.4, from what each has learned."""

@@ -202,10 +202,9 @@ def dataset_place(name_or_path: str | Path, root: Path | None = None) -> Path:
     known = ", ".join(DATASETS)
     if not place.exists():
         raise DatasetError(f"{name_or_path} is neither a data set ({known}) nor a file or folder")
-    found = (path for path in islice(place.rglob("*"), 1_000) if path.is_file())
-    came = [path.relative_to(place).as_posix() for path in islice(found, 5)] or ["no file"]
+    came = [path.relative_to(place).as_posix() for path in islice(place.rglob("*"), 1_000) if path.is_file()]
     wanted = f"{_EXPECTED['folds']}, or {_EXPECTED['one split']}, was expected"
-    raise DatasetError(f"{place}: {wanted}, {', '.join(came)} came")
+    raise DatasetError(f"{place}: {wanted}, {', '.join(came[:5]) or 'no file'} came")
 
 
 def _named_folder(name: str, info: DatasetInfo, root: Path | None) -> Path:

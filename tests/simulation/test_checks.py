@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,18 @@ def test_large_features_of_ones_own_are_spoken_of(
         ({"aggregation": {"rule": "krum", "n_malicious": 1}}, "federation.aggregation: krum needs at least 5 clients"),
         ({"aggregation": {"rule": "trimmed-mean", "n_malicious": 2}}, "trimmed-mean needs at least 5 clients, not 3"),
         (
+            {"aggregation": {"rule": "trimmed-mean", "n_malicious": -1}},
+            "n_malicious of trimmed mean must not be negative",
+        ),
+        (
+            {"aggregation": {"rule": "centred-clipping", "radius": -1}},
+            "centred clipping needs a positive radius",
+        ),
+        *(
+            ({"malicious": 1, "attack": {"attack": name, key: math.nan}}, f"attack: {key} must be finite, not nan")
+            for name, key in (("flip", "scale"), ("opposed", "z"), ("lie", "z"))
+        ),
+        (
             {
                 "aggregation": {"rule": "krum", "n_malicious": 0},
                 "forgotten": 1,
@@ -181,7 +194,7 @@ def test_large_features_of_ones_own_are_spoken_of(
     ],
 )
 def test_what_so_few_clients_cannot_do_is_refused(federation: dict[str, Any], fault: str) -> None:
-    """More attackers than clients, an attack or a rule that needs more: before anything runs, by its key."""
+    """More attackers than clients, an attack or rule that needs more, or that has no such numbers: by its key."""
     study = preset(federation={"clients": 3, "local": 2, "rounds": 2, **federation})
     with pytest.raises(PresetError, match=re.escape(fault)):
         check_method(cells_of(study)[0])

@@ -44,7 +44,7 @@ FOR_PEOPLE = ("paper.", "expect.")
 def load_tables(name: str) -> dict[str, Any]:
     """The tables of a preset by name (`quick/fpdgd`) or by the path of a TOML file; PresetError when there is none.
 
-    If it is `like` another preset, that one's tables with its own keys in place; printed numbers only of the same study.
+    If it is `like` another, that one's tables with its own keys in place; printed numbers only if it is the same study.
     """
     tables, seen = _read_tables(name), [name]
     while "like" in tables:
@@ -55,7 +55,8 @@ def load_tables(name: str) -> dict[str, Any]:
         below = _read_tables(other)
         same = {*REPETITION, *(key for key, value in flat(tables) if _says_so(below, key, [value]))}
         if any(key not in same and not key.startswith(FOR_PEOPLE) for key, _ in flat(tables)):
-            below["expect"] = {key: said for key, said in below.get("expect", {}).items() if key == "note"}
+            for numbers in ("values", "curves"):
+                below.get("expect", {}).pop(numbers, None)
         tables = _laid_over(below, tables)
     return tables
 

@@ -27,7 +27,6 @@ Assignment = dict[str, Any]
 TOGETHER = "together"
 """inside [sweep]: groups of keys whose values go together, first with first"""
 
-
 LEARN_FROM_LABELS = {"least-squares": False, "ranksvm": False, "lambdarank": True, "lambdamart": True}
 """methods that see relevance labels (simulation.labels.label_rankers), and whether their seed makes a difference"""
 

@@ -77,8 +77,8 @@ ALPHA = 0.05
 
 _T = TypeVar("_T")
 
-OVER_ROUNDS = "cumulative_ndcg"
-"""the metric that adds up rounds: of other numbers of them it says nothing"""
+OVER_ROUNDS = {"cumulative_ndcg", "worst_ndcg"}
+"""the metrics that go over all rounds: more of them make the one larger and the other smaller, whatever is learned"""
 OF_QUERIES = "offline_ndcg"
 """the metric whose values of single queries are kept"""
 
@@ -127,8 +127,8 @@ def make_report(
 ) -> Report:
     """The report of the rows of finished cells; `notes` are printed below the table, `stand_in` stands in its title.
 
-    Combinations of settings under the same conditions (`comparison_keys`) are compared with each other, sums over
-    rounds only where there are as many of them. With `stand_in` the paper's numbers are shown and not judged: they are
+    Combinations of settings under the same conditions (`comparison_keys`) are compared with each other, metrics of
+    OVER_ROUNDS only where there are as many of them. With `stand_in` the paper's numbers are shown and not judged: they are
     of other data. They are means of the study's `folds`; () are those of the rows.
     """
     combinations = list(dict.fromkeys(map(statistics.settings_of, rows)))
@@ -142,8 +142,8 @@ def make_report(
     fixed, seeds = statistics.fixed_settings(rows), {row.seed for row in rows}
     queries = _for_every_seed(statistics.query_values(rows), fixed, seeds)
     groups = {metric: [*group_by(combinations, keys).values()] for metric in metrics if metric not in UNRANKED}
-    if OVER_ROUNDS in groups:
-        groups[OVER_ROUNDS] = [[one[:-1] for one in alike] for alike in as_long]
+    for metric in OVER_ROUNDS & groups.keys():
+        groups[metric] = [[one[:-1] for one in alike] for alike in as_long]
     comparisons = {
         metric: compare(_for_every_seed(values[metric], fixed, seeds), alike, queries if metric == OF_QUERIES else None)
         for metric, alike in groups.items()

@@ -57,7 +57,7 @@ class AttackSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """whether it is made of what honest clients send, so that there must be one"""
 
     def check(self, n_clients: int, n_malicious: int) -> None:
-        """ValueRangeError where `n_malicious` of `n_clients` clients cannot carry it out, or a setting is not finite."""
+        """ValueRangeError where so many of `n_clients` clients cannot carry it out, or a setting is not finite."""
         for name, value in msgspec.structs.asdict(self).items():
             if isinstance(value, float) and not np.isfinite(value):
                 raise ValueRangeError(f"{name} must be finite, not {value}")

@@ -128,8 +128,8 @@ def make_report(
     """The report of the rows of finished cells; `notes` are printed below the table, `stand_in` stands in its title.
 
     Combinations of settings under the same conditions (`comparison_keys`) are compared with each other, metrics of
-    OVER_ROUNDS only where there are as many of them. With `stand_in` the paper's numbers are shown and not judged: they are
-    of other data. They are means of the study's `folds`; () are those of the rows.
+    OVER_ROUNDS only where there are as many of them. With `stand_in` the paper's numbers are shown and not judged: they
+    are of other data. They are means of the study's `folds`; () are those of the rows.
     """
     combinations = list(dict.fromkeys(map(statistics.settings_of, rows)))
     keys = comparison_keys(combinations)

@@ -19,9 +19,10 @@ import msgspec
 from foltr.errors import FoltrError
 from simulation.cells import parts
 from simulation.cells.cell import Cell, expand, flat
-from simulation.cells.preset import Preset, decode_preset, preset_tables
+from simulation.cells.preset import Data, Preset, decode_preset, preset_tables
+from simulation.cells.preset_tables import FOR_PEOPLE
 from simulation.cells.trial import Circumstances, cell_events
-from simulation.data.datasets import fold_digests, impostor, line_of_grade_above
+from simulation.data.datasets import check_present, fold_digests, impostor, line_of_grade_above
 from simulation.data.known_datasets import DATASETS, dataset_place, folds_present
 from simulation.data.queries import Fold
 from simulation.engines import CellFailed, Engine, Event, Finished, Reported, Work
@@ -35,15 +36,13 @@ from simulation.rounds.round_kinds import check_rounds
 from simulation.run_folder import PRESET, Row, RowWriter, begin_run, check_new, hold, read_run, resume_run
 from simulation.studies.registry import MEASUREMENTS
 
-FOR_PEOPLE = ("paper.", "expect.")
-
 
 def stored_preset(folder: Path) -> Preset:
     """What runs in that folder; SimulationError when it holds no run."""
     path = folder / PRESET
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise SimulationError(f"{folder} holds no run to go on with: there is no {PRESET}") from error
     except ValueError as error:  # TOML's and Unicode's errors are ValueErrors
         raise SimulationError(f"{path}: not TOML: {error}") from error
@@ -110,22 +109,23 @@ class Experiment(msgspec.Struct, frozen=True):
 
 @placed()
 def prepare(
-    preset: Preset, *, root: Path | None, folder: Path, resume: bool, reading: Callable[[], None] = lambda: None
+    preset: Preset, *, root: Path | None, folder: Path, resume: bool, reading: Callable[[str], None] = lambda said: None
 ) -> Experiment:
     """Check everything that can be checked without running it, and open the folder; FoltrError says what is wrong.
 
-    `reading` is called before each fold is read, which may take a while the first time.
+    `reading` is called before each fold is read, which may take a while the first time, and with what to say of it.
     """
     brought = load(preset.with_) if preset.with_ else {}
-    cells = expand(preset, folds_of=partial(_folds, root=root))
+    cells = expand(preset, folds_of=partial(folds_present, root=root))
     for cell in {str(cell.settings): cell for cell in cells}.values():
         check_method(cell)
-    _check_folds(cells, root)
+    for dataset, fold in sorted({(cell.preset.data.dataset, cell.fold) for cell in cells}):
+        check_present(dataset, fold, root)
     if resume:
         check_same(folder, preset)
     else:
         check_new(folder)
-    digests, other = check_data(cells, root, reading=reading)
+    digests, other = check_data(cells, root, reading)
     digests |= brought
     if not resume:
         held = begin_run(folder, preset_tables(preset))
@@ -171,26 +171,6 @@ def work_with(root: Path | None, digests: Mapping[str, str] | None = None) -> Wo
     )
 
 
-def _check_folds(cells: Iterable[Cell], root: Path | None) -> None:
-    """DatasetError for a fold that is not there, before anything runs."""
-    for dataset, fold in sorted({(cell.preset.data.dataset, cell.fold) for cell in cells}):
-        present = _folds(dataset, root)
-        if fold not in present:
-            raise DatasetError(f"{dataset}: fold {fold} is not there, only {', '.join(map(str, present))}")
-
-
-def _folds(dataset: str, root: Path | None) -> tuple[int, ...]:
-    """The folds that are there; the error for a data set of that name that is not also says what to do."""
-    try:
-        return folds_present(dataset, root)
-    except DatasetError as error:
-        if dataset not in DATASETS:
-            raise
-        made_up = (DATASETS[dataset].stand_ins or ("synthetic",))[-1]
-        hint = f"--data DIR or FOLTR_DATASETS names the folder; `{made_up}` needs no data."
-        raise DatasetError(f"{error} {hint}") from error
-
-
 def check_method(cell: Cell) -> None:
     """Find out before anything runs whether ranker, method and settings fit; FoltrError when they do not."""
     info = DATASETS.get(cell.preset.data.dataset)
@@ -220,23 +200,25 @@ def check_clients(cell: Cell, fold: Fold) -> None:
     )
 
 
-def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[], None]) -> tuple[dict[str, str], str]:
+def check_data(cells: Sequence[Cell], root: Path | None, reading: Callable[[str], None]) -> tuple[dict[str, str], str]:
     """Read every fold that is needed and let all clients take their shares of it; the digests of what was read.
 
-    Also what some of it is, if not what its name says, as simulation.data.datasets.impostor has it. `reading` is called
-    before each fold. FoltrError names the file and line, or the key, that does not fit.
+    Also what some of it is, if not what its name says, as simulation.data.datasets.impostor has it. `reading` as in
+    `prepare`. FoltrError names the file and line, or the key, that does not fit.
     """
     digests: dict[str, str] = {}
     other = ""
-    for same in _grouped(cells, lambda cell: (cell.preset.data, cell.fold)):
-        reading()
+    for same in grouped(cells, lambda cell: (cell.preset.data, cell.fold)):
+        reading("")
         fold = parts.fold_of(same[0], root)
+        if not digests and (said := _unscaled(same[0].preset.data, fold)):
+            reading(said)
         _check_grades(same[0], fold, root)
         for name, part in (("training", fold.train), ("test", fold.test)):
             if not part.grades.any():
                 place = f"{same[0].preset.data.dataset}, fold {fold.number}"
                 raise DatasetError(f"{place}: wanted a relevant document (grade above 0) in a {name} query, none came")
-        for alike in _grouped(same, _who_takes_part):
+        for alike in grouped(same, _who_takes_part):
             _check_shares(alike[0], fold)
         of_fold = fold_digests(same[0].preset.data.dataset, fold, root)
         other = other or impostor(same[0].preset.data.dataset, fold, of_fold)
@@ -244,10 +226,20 @@ def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[]
     return digests, other
 
 
-def _grouped(cells: Sequence[Cell], key: Callable[[Cell], object]) -> list[list[Cell]]:
-    groups: dict[bytes, list[Cell]] = {}
-    for cell in cells:
-        groups.setdefault(msgspec.json.encode(key(cell)), []).append(cell)
+def _unscaled(data: Data, fold: Fold) -> str:
+    """What to say of somebody's own data whose features, taken as they are, make PDGD's steps too long; else ""."""
+    if data.dataset in DATASETS or data.normalise != "default":
+        return ""
+    largest = max(float(fold.train.features.max()), -float(fold.train.features.min()))
+    said = f"features as large as {largest:.3g} are taken as they are; --set data.normalise=min-max scales each query's"
+    return said if largest > 10.0 else ""
+
+
+def grouped(of: Iterable[Any], key: Callable[[Any], object]) -> list[list[Any]]:
+    """What has the same key, in the order of what comes first."""
+    groups: dict[bytes, list[Any]] = {}
+    for one in of:
+        groups.setdefault(msgspec.json.encode(key(one)), []).append(one)
     return list(groups.values())
 
 

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from foltr.arrays import BoolVector, Int64Vector
 from simulation.data.queries import QuerySet, documents, select
 from simulation.errors import PresetError
-
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+from simulation.rounds.numbered_models import Share
 
 _ALL = -1
 """a document that every client may hold"""

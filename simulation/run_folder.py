@@ -225,11 +225,12 @@ def resume_run(folder: Path) -> Stored:
 def read_run(folder: Path) -> Stored:
     """The rows and finished cells of a folder; it is not changed.
 
-    A last line without its end, as a killed run leaves it, is passed over. SimulationError names any other line that
-    cannot be read.
+    A last line without its end, as a killed run leaves it, is passed over, and so is a finished cell whose rows are
+    lost. SimulationError names any other line that cannot be read.
     """
     rows = tuple(_read(folder / ROWS, Row))
-    return Stored(rows, frozenset(cell.cell for cell in _read(folder / CELLS, FinishedCell)))
+    finished = {cell.cell for cell in _read(folder / CELLS, FinishedCell)}
+    return Stored(rows, frozenset(finished.intersection(row.cell for row in rows)))
 
 
 def write_csv(folder: Path, rows: Sequence[Row]) -> Path:

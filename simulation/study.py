@@ -101,7 +101,9 @@ class _Introduction:
         self._data, self._patience = preset.data, 0.0 if cold else PATIENCE
         self._started: float | None = None
 
-    def __call__(self) -> None:
+    def __call__(self, said: str) -> None:
+        if said:
+            _say(said)
         if self._started is None:
             self._started = time.monotonic()
             if self._data.in_place_of:

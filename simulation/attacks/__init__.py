@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector
+from foltr.errors import ValueRangeError
 from foltr.federated.fpdgd import FPDGD
 
 Knowledge: TypeAlias = Literal["full", "partial"]
@@ -52,9 +53,17 @@ class AttackSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     clicks: ClassVar[str] = ""
     """the click model of malicious clients, where the attack is on their data; "": that of everybody"""
+    of_the_honest: ClassVar[bool] = False
+    """whether it is made of what honest clients send, so that there must be one"""
 
     def check(self, n_clients: int, n_malicious: int) -> None:
-        """ValueRangeError where `n_malicious` of `n_clients` clients cannot carry it out."""
+        """ValueRangeError where so many of `n_clients` clients cannot carry it out, or a setting is not finite."""
+        for name, value in msgspec.structs.asdict(self).items():
+            if isinstance(value, float) and not np.isfinite(value):
+                raise ValueRangeError(f"{name} must be finite, not {value}")
+        if self.of_the_honest and n_malicious >= n_clients:
+            who = f"{n_malicious} malicious of {n_clients} clients"
+            raise ValueRangeError(f"{self.__struct_config__.tag}: {who} leave no benign one")
 
     def send(self, scene: AttackedRound) -> FloatMatrix | None:
         """The weights that the malicious clients send `[n_malicious, n_sent]`; None: what they learned."""

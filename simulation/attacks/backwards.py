@@ -13,7 +13,6 @@ import numpy as np
 
 from foltr.arithmetic import normals
 from foltr.arrays import FloatMatrix
-from foltr.errors import ValueRangeError
 from simulation.attacks import AttackedRound, AttackSettings
 
 
@@ -26,11 +25,6 @@ class Opposed(AttackSettings, frozen=True, tag="opposed"):
 
     z: float = 2.0
     """-1 is honest"""
-
-    def check(self, n_clients: int, n_malicious: int) -> None:
-        """ValueRangeError for a z that is not finite."""
-        if not np.isfinite(self.z):
-            raise ValueRangeError(f"z must be finite, not {self.z}")
 
     def send(self, scene: AttackedRound) -> FloatMatrix:
         """By Eq. 6.4, from what each has learned."""
@@ -50,6 +44,7 @@ class Flip(AttackSettings, frozen=True, tag="flip"):
 class InnerProductManipulation(AttackSettings, frozen=True, tag="ipm"):
     """start - scale * mean of the honest updates, the same from all."""
 
+    of_the_honest = True
     scale: float = 0.5
     """below 1, rules that compare distances hardly see it; above, fewer attackers turn the mean of all backwards"""
 
@@ -71,9 +66,6 @@ class NoisyReversal(AttackSettings, frozen=True, tag="noisy-reversal"):
         return scene.start - 2.0 * gamma * updates + noise
 
 
-HALVINGS = 8
-
-
 class Adaptive(AttackSettings, frozen=True, tag="adaptive"):
     """mean - lambda * (mean - start) of the honest, lambda halved until enough of the honest accept it.
 
@@ -81,6 +73,7 @@ class Adaptive(AttackSettings, frozen=True, tag="adaptive"):
     the honest learned, and whether each of them would accept a ranker.
     """
 
+    of_the_honest = True
     first: float = 4.0
     """the first lambda to try; from 1 on the ranker is no better than the last one, from 2 on it is reversed"""
     share: float = 0.5
@@ -89,7 +82,7 @@ class Adaptive(AttackSettings, frozen=True, tag="adaptive"):
     def send(self, scene: AttackedRound) -> FloatMatrix:
         """The same from all; the first lambda where nobody tests, the mean itself where none is accepted."""
         mean = scene.benign.mean(axis=0)
-        for step in np.ldexp(self.first, -np.arange(HALVINGS)):
+        for step in np.ldexp(self.first, -np.arange(8)):
             crafted = mean - step * (mean - scene.start)
             if scene.accepts is None or scene.accepts(crafted) >= self.share:
                 return np.tile(crafted, (scene.n_malicious, 1))

@@ -111,12 +111,8 @@ REACH = 2.0
 class FangTrimmed(AttackSettings, frozen=True, tag="fang-trimmed"):
     """Values at random, from each attacker its own."""
 
+    of_the_honest = True
     knowledge: Literal["full", "partial", "own-extremes"] = "full"
-
-    def check(self, n_clients: int, n_malicious: int) -> None:
-        """ValueRangeError where nobody is left whose extremes could be exceeded."""
-        if n_malicious >= n_clients:
-            raise ValueRangeError(f"fang-trimmed: {n_malicious} malicious of {n_clients} clients leave no benign one")
 
     def send(self, scene: AttackedRound) -> FloatMatrix:
         """One number of the attackers' stream for each parameter of each malicious client, client after client."""

@@ -38,7 +38,6 @@ Step = Callable[[FloatVector, FloatMatrix, BoolVector, FloatVector, FloatVector]
 _VECTOR = types.float64[::1]
 SIGNATURE = types.void(_VECTOR, types.float64[:, ::1], types.boolean[::1], _VECTOR, _VECTOR)
 
-
 _compiled: dict[Any, tuple[Step, Any]] = {}
 """by a step's code and its file's name, which stay the same however often the file is loaded"""
 
@@ -126,7 +125,10 @@ def step_of(method: StepMethod, pages: Pages) -> tuple[Any, StepRoom]:
     try:
         checked(np.zeros(n_features), room.shown, np.zeros(k, dtype=np.bool_), room.wanted, room.numbers)
     except IndexError as error:
-        raise ValueRangeError(f"{type(method).__name__}.step: {error}") from error
+        if config.DISABLE_JIT:  # type: ignore[attr-defined]  # Python's own error knows the line
+            raise
+        name = type(method).__name__
+        raise ValueRangeError(f"{name}.step: {error}; NUMBA_DISABLE_JIT=1 says at which line") from error
     return step, room
 
 

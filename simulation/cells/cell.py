@@ -27,7 +27,6 @@ Assignment = dict[str, Any]
 TOGETHER = "together"
 """inside [sweep]: groups of keys whose values go together, first with first"""
 
-
 LEARN_FROM_LABELS = {"least-squares": False, "ranksvm": False, "lambdarank": True, "lambdamart": True}
 """methods that see relevance labels (simulation.labels.label_rankers), and whether their seed makes a difference"""
 
@@ -150,7 +149,7 @@ def set_key(tables: dict[str, Any], key: str, value: Any) -> None:
     for parent in parents:
         table = table.setdefault(parent, {})
         if not isinstance(table, dict):
-            raise PresetError(f"{key}: {parent} is a value, not a table")
+            raise PresetError(f"{key}: {parent} is a value, not a table; set {key.rpartition('.')[0]}={{...}}")
     table[last] = value
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from foltr.errors import ValueRangeError
+from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
@@ -161,15 +162,19 @@ def attack_of(cell: Cell) -> AttackSettings | None:
 
 
 def check_rule(cell: Cell, method: Method[Any, Any]) -> None:
-    """PresetError for a rule of the server that takes more clients than there are, or than stay."""
-    rule, n_clients = getattr(method, "aggregation", None), size(cell)[0]
+    """PresetError for a rule of the server that takes more clients than there are, or than stay, or no rows at all."""
+    rule, n_clients = getattr(method, "aggregation", Mean()), size(cell)[0]
     if cell.preset.federation.unlearning.get("unlearning", "none") != "none" and n_leavers(cell) < n_clients:
         n_clients -= n_leavers(cell)  # where nobody stays, `unlearning_of` says it
-    if rule is not None and n_clients < rule.least_rows:
-        at = "federation" if cell.preset.federation.aggregation else "method"
-        raise PresetError(
-            f"{at}.aggregation: {rule.__struct_config__.tag} needs at least {rule.least_rows} clients, not {n_clients}"
-        )
+    at = "federation" if cell.preset.federation.aggregation else "method"
+    if n_clients < rule.least_rows:
+        wanted = f"{rule.__struct_config__.tag} needs at least {rule.least_rows} clients"
+        raise PresetError(f"{at}.aggregation: {wanted}, not {n_clients}")
+    try:
+        if rule != Mean() and type(rule).__module__.startswith("foltr."):  # what somebody brings fails its cell alone
+            rule.combine(np.random.default_rng(1).random((n_clients, 2)))
+    except ValueRangeError as error:
+        raise PresetError(f"{at}.aggregation: {error}") from error
 
 
 def shares_of(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) -> tuple[QuerySet, ...]:

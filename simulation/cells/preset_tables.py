@@ -38,12 +38,13 @@ from simulation.run_folder import METRICS
 PUBLICATIONS = (Path(__file__).parents[2] / "publications", Path(__file__).parents[1] / "presets")
 """beside the package, in a checkout and when installed; and inside it"""
 VARIATIONS, ALIKE = "variations", "alike"
+FOR_PEOPLE = ("paper.", "expect.")
 
 
 def load_tables(name: str) -> dict[str, Any]:
     """The tables of a preset by name (`quick/fpdgd`) or by the path of a TOML file; PresetError when there is none.
 
-    If it is `like` another preset, that one's tables with its own keys in place, table by table.
+    If it is `like` another, that one's tables with its own keys in place; printed numbers only if it is the same study.
     """
     tables, seen = _read_tables(name), [name]
     while "like" in tables:
@@ -51,7 +52,12 @@ def load_tables(name: str) -> dict[str, Any]:
         if other in seen:
             raise PresetError(f"{name}: like: {' is like '.join([*seen, other])}")
         seen.append(other)
-        tables = _laid_over(_read_tables(other), tables)
+        below = _read_tables(other)
+        same = {*REPETITION, *(key for key, value in flat(tables) if _says_so(below, key, [value]))}
+        if any(key not in same and not key.startswith(FOR_PEOPLE) for key, _ in flat(tables)):
+            for numbers in ("values", "curves"):
+                below.get("expect", {}).pop(numbers, None)
+        tables = _laid_over(below, tables)
     return tables
 
 

@@ -74,10 +74,6 @@ def relabelled(queries: QuerySet, grades: Judgements, *label_sets: Judgements) -
 
 __all__ = ["DATASETS", "MOST_ACTIVE", "Askers", "folds_present", "load_fold"]
 
-
-LOGS = tuple(name for name, info in DATASETS.items() if info.layout == "log")
-"""data sets that say who asked"""
-
 TRAINED_ON = 0.8
 """of a log: the share of the queries, the oldest, that is learned from (AOL4FOLTR, experiment.py)"""
 
@@ -119,8 +115,8 @@ def load_fold(
     """
     info = DATASETS.get(str(name_or_path))
     if askers is not None and (info is None or info.layout != "log"):
-        raise DatasetError(f"data.users: {name_or_path} does not say who asked; {', '.join(LOGS)} does")
-    _check_present(name_or_path, number, root)
+        raise DatasetError(f"data.users: {name_or_path} does not say who asked; aol4foltr does")
+    check_present(name_or_path, number, root)
     how = normalise if normalise is not None else info.normalise if info else "none"
     if info is not None and info.layout == "generated":
         return generated_fold(str(name_or_path), number, normalise=how, one_document=one_document, cache=cache)
@@ -141,7 +137,8 @@ def load_fold(
     return _fold_of(number, known_datasets.find_folds(place)[number], read, str(name_or_path), info)
 
 
-def _check_present(name_or_path: str | Path, number: int, root: Path | None) -> None:
+def check_present(name_or_path: str | Path, number: int, root: Path | None) -> None:
+    """DatasetError for a fold that is not there."""
     present = folds_present(name_or_path, root)
     if number not in present:
         raise DatasetError(f"{name_or_path}: fold {number} is not there, only {', '.join(map(str, present))}")

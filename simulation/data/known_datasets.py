@@ -13,6 +13,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -64,7 +65,7 @@ _TABLES = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(enco
 DATASETS = msgspec.convert(_TABLES, dict[str, DatasetInfo])
 """all by name"""
 
-_ENDINGS = ("", ".gz", ".xz")
+_ENDINGS = ("", ".gz", ".bz2", ".xz")
 _PARTS = {
     "train": ("train.txt", "set1.train.txt", "train.letor", "train.svm", "train.dat"),
     "validation": (
@@ -73,7 +74,7 @@ _PARTS = {
     "test": ("test.txt", "set1.test.txt", "test.letor", "test.svm", "test.dat"),
 }  # fmt: skip
 _FOLD = re.compile(r"fold[-_ ]?(\d{1,3})", re.IGNORECASE)
-_TEST_PART = re.compile(r"fold[-_ ]?(\d{1,3})[-_]test\.(?:txt|letor|svm|dat)(?:\.gz|\.xz)?", re.IGNORECASE)
+_TEST_PART = re.compile(r"fold[-_ ]?(\d{1,3})[-_]test\.(?:txt|letor|svm|dat)(?:\.gz|\.bz2|\.xz)?", re.IGNORECASE)
 
 
 class FoldFiles(msgspec.Struct, frozen=True):
@@ -156,11 +157,11 @@ PARTS_OF_A_FILE = 5
 _SAMPLES = Path(__file__).parents[1] / "samples"
 
 _EXPECTED = {
-    "folds": "Fold1, Fold2, ... with train.txt, vali.txt and test.txt each (or .txt.gz, .txt.xz)",
-    "one split": "train.txt and test.txt, perhaps vali.txt (Yahoo: set1.train.txt and so on; or .txt.gz, .txt.xz)",
-    "test parts": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .txt.gz, .txt.xz)",
-    "whole": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .txt.gz, .txt.xz) and judgements:",
-    "log": "letor.txt and metadata.csv (each perhaps with .gz or .xz)",
+    "folds": "Fold1, Fold2, ... with train.txt, test.txt and perhaps vali.txt each (or .gz, .bz2, .xz)",
+    "one split": "train.txt and test.txt, perhaps vali.txt (Yahoo: set1.train.txt and so on; or .gz, .bz2, .xz)",
+    "test parts": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .gz, .bz2, .xz)",
+    "whole": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .gz, .bz2, .xz) and judgements:",
+    "log": "letor.txt and metadata.csv (or .gz, .bz2, .xz)",
 }
 
 
@@ -201,7 +202,9 @@ def dataset_place(name_or_path: str | Path, root: Path | None = None) -> Path:
     known = ", ".join(DATASETS)
     if not place.exists():
         raise DatasetError(f"{name_or_path} is neither a data set ({known}) nor a file or folder")
-    raise DatasetError(f"{place}: {_EXPECTED['folds']}, or {_EXPECTED['one split']}, was expected")
+    came = [path.relative_to(place).as_posix() for path in islice(place.rglob("*"), 1_000) if path.is_file()]
+    wanted = f"{_EXPECTED['folds']}, or {_EXPECTED['one split']}, was expected"
+    raise DatasetError(f"{place}: {wanted}, {', '.join(came[:5]) or 'no file'} came")
 
 
 def _named_folder(name: str, info: DatasetInfo, root: Path | None) -> Path:
@@ -219,7 +222,8 @@ def _named_folder(name: str, info: DatasetInfo, root: Path | None) -> Path:
     raise DatasetError(
         f"{name} ({info.title}) is not there: {where}. Its owner publishes it at {info.page}. "
         f"Expected: a folder {' or '.join(info.folders)} with {' '.join([_EXPECTED[info.layout], *info.labels])}. "
-        f"{info.licence}"
+        f"{info.licence} --data DIR or FOLTR_DATASETS names the folder; "
+        f"`{(info.stand_ins or ('synthetic',))[-1]}` needs no data."
     )
 
 

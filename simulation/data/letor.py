@@ -1,14 +1,15 @@
-"""Reading LETOR and SVMlight text: `grade qid:ID feature:value ... # comment`, plain, gzip or xz.
+"""Reading LETOR and SVMlight text: `grade qid:ID feature:value ... # comment`, plain or packed.
 
 What is read: grades are integers from 0, also as 2.0; query ids are words; feature ids begin at 1, come in any order
-and may be missing, which means 0; values are finite decimal numbers, bit for bit np.float32(float(text)). Line ends may
-be those of DOS or of old Macs, the last may be missing, empty lines and lines of comment are passed over. A comment
-that says `docid = WORD`, with or without spaces, names the document (LETOR 4.0 and the ClueWeb09 features write it so);
-MSLR has no comments.
+and may be missing, which means 0; values are finite decimal numbers, bit for bit np.float32(float(text)), or the
+largest of float32 where they are beyond it, as some of Istella's are. Line ends may be those of DOS or of old Macs, the
+last may be missing, empty lines and lines of comment are passed over. A comment that says `docid = WORD`, with or
+without spaces, names the document (LETOR 4.0 and the ClueWeb09 features write it so); MSLR has no comments.
 """
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 import re
@@ -33,6 +34,7 @@ _WORD = re.compile(rb"[^\s#]{0,40}")
 _FEATURE = re.compile(rb"(\d{1,5}):")
 _QID = re.compile(rb"\s*\S+\s+qid:(\S+)")
 _MARK = b"\xef\xbb\xbf"
+_MOST = np.finfo(np.float32).max
 
 
 def parse_file(path: Path, *, queries: Collection[str] = ()) -> QuerySet:
@@ -57,14 +59,12 @@ def parse_file(path: Path, *, queries: Collection[str] = ()) -> QuerySet:
 
 
 def open_text(path: Path) -> BinaryIO:
-    """The bytes of a file, decompressed where its first bytes are those of gzip or xz, whatever its name is."""
+    """The bytes of a file, decompressed where its first bytes are those of gzip, bzip2 or xz, whatever its name is."""
     with path.open("rb") as stream:
         first = stream.read(6)
-    if first.startswith(b"\x1f\x8b"):
-        return gzip.open(path, "rb")  # type: ignore[return-value]  # reads as a BinaryIO does
-    if first == b"\xfd7zXZ\0":
-        return lzma.open(path, "rb")  # type: ignore[return-value]
-    return path.open("rb")
+    packed = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
+    unpack = next((unpack for magic, unpack in packed.items() if first.startswith(magic)), Path.open)
+    return unpack(path, "rb")  # type: ignore[operator, no-any-return]  # reads as a BinaryIO does
 
 
 def blocks(stream: BinaryIO) -> Iterator[bytes]:
@@ -159,17 +159,19 @@ class _Reader:
             return
         rows, columns = spans.hard[:count, 0], spans.hard[:count, 1]
         values = np.array([float(block[begin:end]) for begin, end in spans.hard[:count, 2:].tolist()])
-        with np.errstate(over="ignore"):
-            self.features[self.n_docs + rows, columns] = values.astype(np.float32)
-        beyond = np.flatnonzero(~np.isfinite(self.features[self.n_docs + rows, columns]))
+        self.features[self.n_docs + rows, columns] = values.clip(-_MOST, _MOST)
+        beyond = np.flatnonzero(np.isinf(values))
         if len(beyond):
             row, column, begin, end = spans.hard[beyond[0]].tolist()
-            message = f"feature {column + 1}: a number within the range of float32 was expected"
+            message = f"feature {column + 1}: a number within the range of float64 was expected"
             came = f"'{block[begin:end][:40].decode()}'"
             raise DataFileError(self.path, f"{message}, {came} came", line=self.line + int(spans.lines[row]))
 
     def _refuse(self, block: bytes, outcome: LinesRead) -> NoReturn:
         """Say what stands at the place that could not be read."""
+        if b"\0" in block:
+            wanted = "text in UTF-8 was expected, plain or packed by gzip, bzip2 or xz"
+            raise DataFileError(self.path, f"{wanted}, an archive or other bytes came")
         word = _WORD.match(block, outcome.place)
         came = repr(word[0].decode("utf-8", "replace")) if word and word[0] else "the end of the line"
         expected = {

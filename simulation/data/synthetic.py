@@ -144,7 +144,6 @@ FAMILIES: tuple[Callable[[FloatArray, FloatArray], FloatArray], ...] = (
 )
 """How a feature shows what it sees: (s, level) -> values"""
 
-
 SHAPES = {"synthetic": MSLR_SHAPE, "synthetic-mq2007": MQ2007_SHAPE}
 
 SAMPLE_SHAPE = msgspec.structs.replace(MQ2007_SHAPE, documents=15.0, spread=0.5, fewest=1, n_queries=(20, 20, 20))

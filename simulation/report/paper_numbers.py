@@ -115,12 +115,12 @@ def verdicts(
 
 
 def patterns(found: Iterable[PaperVerdict]) -> dict[tuple[str, str], SignTest]:
-    """By metric and source: the signs of the differences under all conditions, which say more than each alone."""
+    """By metric and source: the signs of all differences that the print shows, which say more than each alone."""
     differences: dict[tuple[str, str], list[float]] = {}
     for verdict in found:
-        if verdict.ours is not None:
-            key = verdict.expected.metric, verdict.expected.source
-            differences.setdefault(key, []).append(verdict.ours.mean - verdict.expected.value)
+        shown = verdict.ours.mean - verdict.expected.value if verdict.ours is not None else 0.0
+        if abs(shown) > 10.0**-verdict.digits / 2:
+            differences.setdefault((verdict.expected.metric, verdict.expected.source), []).append(shown)
     return {key: sign_test(values) for key, values in differences.items() if len(values) > 1}
 
 

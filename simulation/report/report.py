@@ -77,6 +77,8 @@ ALPHA = 0.05
 
 _T = TypeVar("_T")
 
+OVER_ROUNDS = {"cumulative_ndcg", "worst_ndcg"}
+"""the metrics that go over all rounds: more of them make the one larger and the other smaller, whatever is learned"""
 OF_QUERIES = "offline_ndcg"
 """the metric whose values of single queries are kept"""
 
@@ -125,29 +127,34 @@ def make_report(
 ) -> Report:
     """The report of the rows of finished cells; `notes` are printed below the table, `stand_in` stands in its title.
 
-    Combinations of settings under the same conditions (`comparison_keys`) are compared with each other. With `stand_in`
-    the paper's numbers are shown and not judged: they are of other data. They are means of the study's `folds`; () are
-    those of the rows.
+    Combinations of settings under the same conditions (`comparison_keys`) are compared with each other, metrics of
+    OVER_ROUNDS only where there are as many of them. With `stand_in` the paper's numbers are shown and not judged: they
+    are of other data. They are means of the study's `folds`; () are those of the rows.
     """
     combinations = list(dict.fromkeys(map(statistics.settings_of, rows)))
-    groups = group_by(combinations, comparison_keys(combinations))
+    keys = comparison_keys(combinations)
+    rounds = {statistics.settings_of(row): row.round for row in sorted(rows, key=lambda row: row.round)}
+    as_long = group_by([(*one, ("round", rounds[one])) for one in combinations], [*keys, "round"]).values()
     wanted = tuple(expected)
     first = dict.fromkeys([*(number.metric for number in wanted), *TITLES])
     values = {metric: found for metric in first if (found := statistics.values_at(rows, metric))}
     metrics = tuple(values)
     fixed, seeds = statistics.fixed_settings(rows), {row.seed for row in rows}
     queries = _for_every_seed(statistics.query_values(rows), fixed, seeds)
+    groups = {metric: [*group_by(combinations, keys).values()] for metric in metrics if metric not in UNRANKED}
+    for metric in OVER_ROUNDS & groups.keys():
+        groups[metric] = [[one[:-1] for one in alike] for alike in as_long]
     comparisons = {
-        metric: compare(
-            _for_every_seed(values[metric], fixed, seeds), groups.values(), queries if metric == OF_QUERIES else None
-        )
-        for metric in metrics
-        if metric not in UNRANKED
+        metric: compare(_for_every_seed(values[metric], fixed, seeds), alike, queries if metric == OF_QUERIES else None)
+        for metric, alike in groups.items()
+    }
+    tops = {
+        metric: {best_of([one for one in alike if one in values[metric]], values[metric]) for alike in of if alike[1:]}
+        for metric, of in groups.items()
     }
     lasting = {settings for settings in combinations if settings in fixed or _has_seeds(values, settings)}
-    lines = {line.settings: line for group in groups.values() for line in _lines(group, values, comparisons, lasting)}
     return Report(
-        tuple(lines[combination] for combination in combinations),
+        tuple(_line(combination, values, comparisons, tops, lasting) for combination in combinations),
         metrics,
         comparisons,
         tuple(verdicts(rows, wanted, folds=folds, other_data=bool(stand_in))) if wanted else (),
@@ -177,29 +184,22 @@ def _for_every_seed(
     }
 
 
-def _lines(
-    group: Sequence[Settings],
+def _line(
+    settings: Settings,
     values: Mapping[str, Mapping[Settings, Runs]],
     comparisons: Mapping[str, Sequence[SettingsComparison]],
+    tops: Mapping[str, Collection[Settings]],
     lasting: Collection[Settings],
-) -> list[Line]:
-    """The lines of combinations under the same conditions; those that are `lasting` may be below one that is."""
-    best = {metric: best_of([s for s in group if s in values[metric]], values[metric]) for metric in comparisons}
-    lines = []
-    for settings in group:
-        own = {metric: runs[settings] for metric, runs in values.items() if settings in runs}
-        below = [
-            metric
-            for metric in own
-            if metric in best
-            and {settings, best[metric]} <= {*lasting}
-            and _differ(settings, best[metric], comparisons[metric])
-        ]
-        top = [metric for metric in own if best.get(metric) == settings and len(group) > 1]
-        summaries = {metric: statistics.summarise(runs) for metric, runs in own.items()}
-        lines.append(Line(settings, max(map(len, own.values())), summaries, frozenset(top), frozenset(below)))
-    return lines
+) -> Line:
+    """The line of a combination; where it is `lasting` it may be below one of `tops` that is."""
+    own = {metric: runs[settings] for metric, runs in values.items() if settings in runs}
+    above = {metric: {top for top in tops[metric] if {settings, top} <= {*lasting}} for metric in own if metric in tops}
+    below = [metric for metric, some in above.items() if _differ(settings, some, comparisons[metric])]
+    top = [metric for metric in above if settings in tops[metric]]
+    summaries = {metric: statistics.summarise(runs) for metric, runs in own.items()}
+    return Line(settings, max(map(len, own.values())), summaries, frozenset(top), frozenset(below))
 
 
-def _differ(a: Settings, b: Settings, comparisons: Sequence[SettingsComparison]) -> bool:
-    return any({c.first, c.second} == {a, b} and c.p_corrected < ALPHA for c in comparisons)
+def _differ(a: Settings, others: Collection[Settings], comparisons: Sequence[SettingsComparison]) -> bool:
+    pairs = [{a, other} for other in others]
+    return any(c.p_corrected < ALPHA and {c.first, c.second} in pairs for c in comparisons)

@@ -159,9 +159,9 @@ def _paper_notes(verdicts: Sequence[PaperVerdict], k: int | None) -> list[str]:
     counts = Counter(verdict.verdict for verdict in verdicts if verdict.verdict)
     notes = [f"of {counts.total()} numbers {', '.join(f'{n} {v}' for v, n in counts.most_common())}"] if counts else []
     for (metric, source), signs in patterns(verdicts).items():
-        of = f" of {source}" if source else ""
+        beside = f" from {source}" if source else ""
         notes.append(
-            f"{metric_title(metric, k=k)}: {signs.positive} of {signs.n} differences are above 0{of} "
+            f"{metric_title(metric, k=k)}: {signs.positive} of {signs.n} differences{beside} are above 0 "
             f"(exact sign test as if independent: p = {signs.p:.2g})"
         )
     if counts:

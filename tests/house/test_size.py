@@ -17,7 +17,7 @@ ROOMS = {
     "app": (193, 31_114),
     "console": (8, 1_164),
     "indexer": (106, 21_130),
-    "simulation": (90, 15_565),
+    "simulation": (90, 15_564),
     "federation_server": (54, 8_156),
     "foltr": (55, 8_038),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -134,9 +135,23 @@ def test_the_order_of_checks_reads_each_fold_once(tmp_path: Path, monkeypatch: p
     """However many cells a fold has, it is announced and read once."""
     announced: list[int] = []
     study = preset(seeds=3, sweep={"users.clicks": ["perfect", "pbm"], "method.learning_rate": [0.1, 0.2]})
-    experiment = prepare(study, root=None, folder=tmp_path / "out", resume=False, reading=lambda: announced.append(1))
+    out = tmp_path / "out"
+    experiment = prepare(study, root=None, folder=out, resume=False, reading=lambda said: announced.append(1))
     assert (len(experiment.cells), len(announced)) == (24, 2)
     assert msgspec.json.encode(dict(experiment.digests)).count(b"sample/Fold") == 3
+
+
+@pytest.mark.parametrize(("options", "said"), [([], 1), (["--set", "data.normalise=none"], 0)])
+def test_large_features_of_ones_own_are_spoken_of(
+    options: list[str], said: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once, with what brings them to one scale; not to who has said how to take them."""
+    lines = (f"{document % 3} qid:{query} 1:{query * document}" for query in range(10) for document in range(4))
+    (tmp_path / "own.txt").write_text("\n".join(lines), encoding="utf-8")
+    few = ["--clicks", "perfect", "--rounds", "2", "--jobs", "1", "--out", str(tmp_path / "out"), *options]
+    assert main([str(tmp_path / "own.txt"), *few]) == 0
+    wanted = "features as large as 27 are taken as they are; --set data.normalise=min-max scales each query's"
+    assert capsys.readouterr().err.count(wanted) == said
 
 
 @pytest.mark.parametrize(
@@ -150,8 +165,24 @@ def test_the_order_of_checks_reads_each_fold_once(tmp_path: Path, monkeypatch: p
         ({"malicious": 1, "attack": {"attack": "lies"}}, "federation.attack.attack: there is no 'lies'"),
         ({"malicious": 2, "attack": {"attack": "lie"}}, "federation.attack: lie: no z for 2 malicious of 3"),
         ({"malicious": 1, "attack": {"attack": "fang-krum"}}, "federation.attack: fang-krum: 1 malicious need 4"),
+        *(
+            ({"malicious": 3, "attack": {"attack": name}}, f"federation.attack: {name}: 3 malicious of 3 clients leave")
+            for name in ("ipm", "adaptive", "fang-trimmed")
+        ),
         ({"aggregation": {"rule": "krum", "n_malicious": 1}}, "federation.aggregation: krum needs at least 5 clients"),
         ({"aggregation": {"rule": "trimmed-mean", "n_malicious": 2}}, "trimmed-mean needs at least 5 clients, not 3"),
+        (
+            {"aggregation": {"rule": "trimmed-mean", "n_malicious": -1}},
+            "n_malicious of trimmed mean must not be negative",
+        ),
+        (
+            {"aggregation": {"rule": "centred-clipping", "radius": -1}},
+            "centred clipping needs a positive radius",
+        ),
+        *(
+            ({"malicious": 1, "attack": {"attack": name, key: math.nan}}, f"attack: {key} must be finite, not nan")
+            for name, key in (("flip", "scale"), ("opposed", "z"), ("lie", "z"))
+        ),
         (
             {
                 "aggregation": {"rule": "krum", "n_malicious": 0},
@@ -163,7 +194,7 @@ def test_the_order_of_checks_reads_each_fold_once(tmp_path: Path, monkeypatch: p
     ],
 )
 def test_what_so_few_clients_cannot_do_is_refused(federation: dict[str, Any], fault: str) -> None:
-    """More attackers than clients, an attack or a rule that needs more: before anything runs, by its key."""
+    """More attackers than clients, an attack or rule that needs more, or that has no such numbers: by its key."""
     study = preset(federation={"clients": 3, "local": 2, "rounds": 2, **federation})
     with pytest.raises(PresetError, match=re.escape(fault)):
         check_method(cells_of(study)[0])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -198,6 +201,23 @@ def test_a_step_of_another_shape_is_a_word_about_it(tmp_path: Path, capsys: pyte
     words = ["sample", "--with", str(tmp_path / "own.py"), "--method", "own", "--out", str(tmp_path / "out")]
     assert main([*words, *FEW, "--clicks", "perfect"]) == 1
     assert "cannot be compiled: Signature mismatch: 5 argument types given" in capsys.readouterr().err
+
+
+def test_a_step_beyond_its_features_is_placed_where_python_runs_it(tmp_path: Path) -> None:
+    """Compiled code does not know its line, and says what does."""
+    step = "    @staticmethod\n    def step(theta, shown, clicks, wanted, numbers):\n        theta[999] += 1.0\n"
+    (tmp_path / "own.py").write_text(f"{STEP}{step}\nMETHODS = {{'own': Own}}\n")
+    line = 1 + (STEP + step).splitlines().index("        theta[999] += 1.0")
+    words = ["sample", "--with", str(tmp_path / "own.py"), "--method", "own", *FEW, "--clicks", "perfect", "--out"]
+    for compiled, wanted in (
+        ("0", "Own.step: index is out of bounds; NUMBA_DISABLE_JIT=1 says at which line"),
+        ("1", f"own.py, line {line}: IndexError: index 999 is out of bounds"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "simulation", *words, str(tmp_path / compiled)],
+            env={**os.environ, "NUMBA_DISABLE_JIT": compiled}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert wanted in done.stderr
 
 
 OWN_CLICKS = """

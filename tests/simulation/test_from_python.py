@@ -52,8 +52,9 @@ def test_one_file_may_be_named_alone_and_no_value_is_no_study(tmp_path: Path) ->
         assert len(run("quick/fpdgd", few | {"method.name": "sign-pdgd"}, with_=alone).last.rows) == 1
     with pytest.raises(PresetError, match=r"federation.rounds: expected int, got array"):
         run("quick/fpdgd", few | {"federation.rounds": []})
-    with pytest.raises(SimulationError, match="holds no run"):
-        Results.read(tmp_path)
+    for place in (tmp_path, EXAMPLE):
+        with pytest.raises(SimulationError, match="holds no run"):
+            Results.read(place)
 
 
 def test_an_interrupted_run_can_be_gone_on_with_at_once(tmp_path: Path) -> None:

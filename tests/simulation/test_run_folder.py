@@ -121,6 +121,15 @@ def test_going_on_takes_out_the_rows_of_unfinished_cells(folder: Path) -> None:
     assert read_run(folder).rows == (row("a"),)
 
 
+def test_a_finished_cell_whose_rows_are_lost_is_not_finished(folder: Path) -> None:
+    """It runs again, and no run is over without a row."""
+    with RowWriter(folder) as writer:
+        writer.write(row("a"))
+        writer.finish("a")
+    (folder / "rows.jsonl").write_bytes(b"")
+    assert resume_run(folder).finished == frozenset()
+
+
 def test_a_folder_with_a_run_is_refused_and_left_alone(folder: Path) -> None:
     """Without --resume nothing in a used folder is touched."""
     with RowWriter(folder) as writer:

@@ -78,6 +78,17 @@ def test_presets_that_are_alike_share_what_their_group_says(paper: Path) -> None
     assert (three["seeds"], three["data"]["dataset"]) == (8, load_tables("who-2026/table-1")["data"]["dataset"])
 
 
+def test_numbers_of_the_print_go_along_with_the_same_study_alone(tmp_path: Path) -> None:
+    """More seeds and a value that is there already change no study; fewer rounds make another, of any generation."""
+    same = 'like = "reference/fpdgd-mq2008"\nseeds = 5\nfederation = { rounds = 2000, evaluate_every = 50 }\n'
+    (tmp_path / "same.toml").write_text(same, encoding="utf-8")
+    (tmp_path / "other.toml").write_text(same.replace("2000", "10"), encoding="utf-8")
+    (tmp_path / "child.toml").write_text(f'like = "{tmp_path / "other.toml"}"\n', encoding="utf-8")
+    same, other, child = (load_tables(str(tmp_path / name)) for name in ("same.toml", "other.toml", "child.toml"))
+    assert same["expect"] == load_tables("reference/fpdgd-mq2008")["expect"]
+    assert (other["expect"].keys(), child["expect"].keys()) == ({"note"}, {"note"})
+
+
 def test_no_numbers_lie_about_without_a_preset() -> None:
     """Every file of numbers or curves that comes with the program is beside a preset of its name."""
     files = [path for place in PUBLICATIONS for end in BESIDE for path in place.glob(f"*/*{end}")]

@@ -94,10 +94,14 @@ def test_one_split_in_a_folder_is_one_fold(tmp_path: Path) -> None:
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
-    """An unknown name lists the known ones; an empty folder the layouts; an absent fold those that are there."""
+    """An unknown name lists the known ones; a folder the layouts and what it has; an absent fold those there are."""
     with pytest.raises(DatasetError, match=r"neither a data set .*mq2007.* nor a file or folder"):
         load_fold("mq2006", 1)
     with pytest.raises(DatasetError, match=r"Fold1, Fold2, .* was expected"):
+        load_fold(tmp_path, 1)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "training.txt").touch()
+    with pytest.raises(DatasetError, match=r"was expected, full/training\.txt came"):
         load_fold(tmp_path, 1)
     with pytest.raises(DatasetError, match="sample: fold 4 is not there, only 1, 2, 3"):
         load_fold("sample", 4)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
 import lzma
 import random
 import re
 import struct
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -125,8 +128,7 @@ def test_numbers_are_those_that_python_reads(tmp_path: Path) -> None:
         ("1 qid:1 1:1e", "feature 1: a finite decimal number was expected, '1e' came"),
         ("1 qid:1 1:0x10", "feature 1: a finite decimal number was expected, '0x10' came"),
         ("1 qid:1 1:1_0", "feature 1: a finite decimal number was expected, '1_0' came"),
-        ("1 qid:1 1:1e39", "feature 1: a number within the range of float32 was expected, '1e39' came"),
-        ("1 qid:1 1:1e999", "feature 1: a number within the range of float32 was expected, '1e999' came"),
+        ("1 qid:1 1:1e999", "feature 1: a number within the range of float64 was expected, '1e999' came"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
@@ -146,15 +148,32 @@ def test_a_file_without_documents_and_no_file(tmp_path: Path) -> None:
 
 
 def test_compressed_files_read_as_plain_ones(tmp_path: Path) -> None:
-    """gzip and xz are told by their first bytes; a truncated one is an error of the file."""
+    """gzip, bzip2 and xz are told by their first bytes; a truncated one is an error of the file."""
     text = b"".join(b"%d qid:%d 1:0.%d\n" % (i % 3, i // 5, i) for i in range(4000))
     plain = parsed(tmp_path, text)
-    for packed in (gzip.compress(text), lzma.compress(text)):
+    for packed in (gzip.compress(text), bz2.compress(text), lzma.compress(text)):
         unpacked = parsed(tmp_path, packed)
         np.testing.assert_array_equal(unpacked.features, plain.features)
         assert unpacked.qids == plain.qids
         with pytest.raises(DataFileError, match="cannot be read"):
             parsed(tmp_path, packed[: len(packed) // 2])
+
+
+def test_bytes_that_are_no_text_are_called_so(tmp_path: Path) -> None:
+    """Of an archive, or of another encoding, the line says to unpack it, not what its first bytes are."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr("train.txt", "1 qid:1 1:1\n")
+    for content in (held.getvalue(), "1 qid:1 1:1\n".encode("utf-16")):
+        with pytest.raises(DataFileError, match="text in UTF-8 was expected, plain or packed by gzip, bzip2 or xz"):
+            parsed(tmp_path, content)
+
+
+def test_numbers_beyond_32_bits_are_the_largest_of_them(tmp_path: Path) -> None:
+    """As in Istella, where some features are the largest number of 64 bits."""
+    most = np.finfo(np.float32).max
+    found = parsed(tmp_path, "1 qid:1 1:1.79769313486231570e+308 2:-1e39\n")
+    assert found.features.tolist() == [[most, -most]]
 
 
 def test_blocks_leave_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,10 +223,10 @@ def twin(text: bytes) -> tuple[list[tuple[int, str, dict[int, float]]], int]:
             features: dict[int, float] = {}
             for pair in pairs:
                 feature, value = pair.split(b":")
-                with np.errstate(over="ignore"):
-                    single = np.float32(float(value))
+                most = np.finfo(np.float32).max
+                single = np.float32(np.clip(float(value), -most, most))
                 known = not feature.isdigit() or int(feature) in features or not 1 <= int(feature) <= 99_999
-                if known or not NUMBER.fullmatch(value) or not np.isfinite(single):
+                if known or not NUMBER.fullmatch(value) or np.isinf(float(value)):
                     return documents, number
                 features[int(feature)] = float(single)
         except ValueError:

@@ -154,6 +154,12 @@ def test_the_pattern_over_conditions() -> None:
     assert any("offline nDCG@10: 3 of 4 differences are above 0" in note for note in paper_grid(report).notes)
 
 
+def test_what_the_print_rounds_away_is_no_pattern() -> None:
+    """.67 beside a printed .7 is what was printed, under however many conditions."""
+    everywhere = [expected(0.7, where={"users.clicks": PERFECT, "method.learning_rate": 0.1}, digits=1)] * 8
+    assert patterns(verdicts(ROWS, everywhere)) == {}
+
+
 def test_a_number_that_cannot_be_compared_says_why() -> None:
     """A round without a row and a combination that was not run are both in the table."""
     report = make_report(ROWS, expected=[expected(0.5, at=7), expected(0.5, where={"users.clicks": "pbm"})])

@@ -56,6 +56,22 @@ def test_defences_are_compared_under_the_same_attack_alone() -> None:
     assert found == [(("federation.malicious", m),) * 2 for m in (1, 3)]
 
 
+def test_sums_over_rounds_are_compared_where_there_are_as_many() -> None:
+    """A way of unlearning with a tenth of the rounds is not below retraining for adding up a tenth of them."""
+    sums = {("long", 100): 90.0, ("worse", 100): 80.0, ("short", 10): 9.0}
+    rows = [
+        msgspec.structs.replace(row, settings={"method": name}, round=rounds, cumulative_ndcg=value + row.seed / 1000)
+        for (name, rounds), value in sums.items()
+        for row in rows_of(PERFECT, 0.1, [[0.7, 0.7, 0.7], [0.7, 0.7, 0.7]])
+    ]
+    report = make_report(rows)
+    assert {line.settings[0][1]: "cumulative_ndcg" in line.below for line in report.lines} == {
+        "long": False, "worse": True, "short": False
+    }  # fmt: skip
+    assert len(report.comparisons["cumulative_ndcg"]) == 1
+    assert len(report.comparisons["offline_ndcg"]) == 3
+
+
 def test_a_baseline_that_is_run_once_meets_every_seed_of_the_others() -> None:
     """What nothing is drawn for is the same with every seed: it is paired with all of them, and counted once."""
     once = [msgspec.structs.replace(row, fixed=True) for row in rows_of(PERFECT, 0.01, [[0.5], [0.4]], queries=4)]

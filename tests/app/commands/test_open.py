@@ -67,7 +67,7 @@ def test_what_no_display_can_show_is_read_in_the_pager(device: Device) -> None:
     (device.notes / "picture.bin").write_bytes(bytes(100))
     with zipfile.ZipFile(device.notes / "talk.odt", "w") as talk:
         talk.writestr("mimetype", "application/vnd.oasis.opendocument.text")
-        talk.writestr("content.xml", f'<a:doc xmlns:a="{TEXT}"><a:p>The bittern booms.</a:p></a:doc>')
+        talk.writestr("content.xml", f'<a:doc xmlns:a="{TEXT}"><a:body><a:p>The bittern booms.</a:p></a:body></a:doc>')
     device.index()
     done = device.run("open", str(device.notes / "talk.odt"), env=env)
     assert (done.returncode, done.stdout.strip()) == (0, "The bittern booms."), done.stderr

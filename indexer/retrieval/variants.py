@@ -201,19 +201,22 @@ LEAST_COMPLETED = 4
 
 AFFIXES = frozenset(["مي", "نمي", "ها", "هاي", "هايي", "تر", "ترين"])
 """affixes that Persian writes apart, joined, or joined by a sign of no width; folded"""
+DOTTED = range(3, 7)
+"""letters of a word that may stand with a dot behind each: USA as U.S.A.; `am` is no time of day"""
 
 
 def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
     """How the index also writes a day, a month, a long number, a code, a size or an abbreviation: 19.3.2019 as
-    2019-03-19, wi-fi as wifi and U.S.A. as USA if that is as common, 60×120 as 60x120, 3.11 as v3.11, in groups or as
-    one; an unknown code as those that begin with it."""
+    2019-03-19, wi-fi as wifi and U.S.A. as USA if that is as common, USA as U.S.A., 60×120 as 60x120, 3.11 as v3.11, in
+    groups or as one; an unknown code as those that begin with it."""
     typed = fold(text).strip(_AROUND).replace("×", "x")
     number = _JOINTS.sub("", typed)
     if number.isalpha() and not _ABBREVIATION.fullmatch(typed):
         cut = ((typed[:n], typed[n:]) for n in range(2, len(typed) - 1))
-        return tuple(
-            way for way in cut if not AFFIXES.isdisjoint(way) and all(is_known(snapshot, w, fields) for w in way)
-        )
+        ways = [way for way in cut if not AFFIXES.isdisjoint(way) and all(is_known(snapshot, w, fields) for w in way)]
+        dotted = ".".join(typed)
+        is_dotted = len(typed) in DOTTED and is_known(snapshot, dotted, fields)
+        return (*ways, (dotted,)) if is_dotted else tuple(ways)
     if number.isalpha():
         n_joined, n_typed = (max(snapshot.document_frequency(f, term) for f in fields) for term in (number, typed))
         return ((number,),) if 0 < n_joined >= n_typed else ()

@@ -297,6 +297,7 @@ def test_letters_and_digits_in_one_may_be_written_apart(make_index: MakeIndex) -
         ("DE 123456789", "DE123456789", "DE 123456788"), ("release v3.11.4", "3.11.4", "release 3.11.5"),
         ("release 3.11.4", "v3.11.4", "v3.11.5"), ("$1,500 is due", "$1500 1500", "$1,501"),
         ("a rug of 60x120", "60×120", "120x60"), ("a rug of 60×120", "60x120", "120×60"), ("USA", "U.S.A.", "U.S."),
+        ("N.A.T.O. and S.A.", "nato", "N.A.T. O"),
     ],
 )  # fmt: skip
 def test_what_is_pasted_is_found_with_other_separators(

@@ -8,7 +8,7 @@ after compiling, and so would every other cell.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -208,7 +208,7 @@ def check_data(cells: Sequence[Cell], root: Path | None, reading: Callable[[str]
     """
     digests: dict[str, str] = {}
     other = ""
-    for same in grouped(cells, lambda cell: (cell.preset.data, cell.fold)):
+    for same in _grouped(cells, lambda cell: (cell.preset.data, cell.fold)):
         reading("")
         fold = parts.fold_of(same[0], root)
         if not digests and (said := _unscaled(same[0].preset.data, fold)):
@@ -218,7 +218,7 @@ def check_data(cells: Sequence[Cell], root: Path | None, reading: Callable[[str]
             if not part.grades.any():
                 place = f"{same[0].preset.data.dataset}, fold {fold.number}"
                 raise DatasetError(f"{place}: wanted a relevant document (grade above 0) in a {name} query, none came")
-        for alike in grouped(same, _who_takes_part):
+        for alike in _grouped(same, _who_takes_part):
             _check_shares(alike[0], fold)
         of_fold = fold_digests(same[0].preset.data.dataset, fold, root)
         other = other or impostor(same[0].preset.data.dataset, fold, of_fold)
@@ -235,11 +235,10 @@ def _unscaled(data: Data, fold: Fold) -> str:
     return said if largest > 10.0 else ""
 
 
-def grouped(of: Iterable[Any], key: Callable[[Any], object]) -> list[list[Any]]:
-    """What has the same key, in the order of what comes first."""
-    groups: dict[bytes, list[Any]] = {}
-    for one in of:
-        groups.setdefault(msgspec.json.encode(key(one)), []).append(one)
+def _grouped(cells: Sequence[Cell], key: Callable[[Cell], object]) -> list[list[Cell]]:
+    groups: dict[bytes, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(msgspec.json.encode(key(cell)), []).append(cell)
     return list(groups.values())
 
 

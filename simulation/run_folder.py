@@ -143,6 +143,13 @@ class Stored(msgspec.Struct, frozen=True):
         """The rows of finished cells."""
         return tuple(row for row in self.rows if row.cell in self.finished)
 
+    def by_cell(self) -> dict[str, list[Row]]:
+        """The rows of each finished cell."""
+        found: dict[str, list[Row]] = {}
+        for row in self.complete:
+            found.setdefault(row.cell, []).append(row)
+        return found
+
 
 class RowWriter:
     """Appends to a folder's rows.jsonl and cells.jsonl; a context manager.

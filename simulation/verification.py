@@ -28,7 +28,7 @@ from simulation.data.known_datasets import folds_present
 from simulation.engines import CellFailed, InProcess, Reported
 from simulation.environment import NUMBERS, build, difference, read_environments
 from simulation.errors import SimulationError
-from simulation.experiment import check_same, grouped, stored_preset
+from simulation.experiment import check_same, stored_preset
 from simulation.run_folder import CURVE_KEY, Row, read_run, replace_file
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -146,7 +146,7 @@ def run_claims(folder: Path) -> Iterator[CellClaim]:
     """The finished cells of a run; SimulationError where it holds none."""
     preset, stored = stored_preset(folder), read_run(folder)
     data = {name: digest for entry in read_environments(folder) for name, digest in entry.data.items()}
-    rows = {own[0].cell: own for own in grouped(stored.complete, lambda row: row.cell)}
+    rows = stored.by_cell()
     for cell in expand(preset, folds_of=lambda _: sorted({row.fold for row in stored.complete})):
         if cell.id in rows:
             yield CellClaim("", cell, data, rows_digest(rows[cell.id]), rows[cell.id])
@@ -196,7 +196,7 @@ def ship(name: str, folder: Path, root: Path | None) -> Path:
     if other := next(filter(None, (difference(entry.build, build()) for entry in entries)), ""):
         raise SimulationError(f"{folder} was made by another build: {other}")
     rounds = {value.at for value in preset.expect.values}
-    rows = {own[0].cell: own for own in grouped(stored.complete, lambda row: row.cell)}
+    rows = stored.by_cell()
     lines = [
         ShippedStudy(
             preset=name,

@@ -238,8 +238,9 @@ class Search:
         candidates = self._candidates(reading, query, request, tonight, closeness)
         if request.as_you_type or candidates.named.any():
             return query, candidates, closeness, ""
-        if query.operators and not (candidates.n_matches or request.as_typed or isinstance(query.root, Phrase)):
-            words, as_typed = in_words(query, len(candidates.words)), structs.replace(request, as_typed=True)
+        is_literal = candidates.n_matches or request.as_typed or isinstance(query.root, Phrase) or not query.operators
+        if not is_literal and (words := in_words(query, len(candidates.words))) != query.text:
+            as_typed = structs.replace(request, as_typed=True)
             found = self._look_up(reading, as_typed, parse(words, now=now), now, tonight)
             if found[1].n_matches:
                 return *found[:3], words

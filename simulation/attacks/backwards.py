@@ -66,6 +66,9 @@ class NoisyReversal(AttackSettings, frozen=True, tag="noisy-reversal"):
         return scene.start - 2.0 * gamma * updates + noise
 
 
+HALVINGS = 8
+
+
 class Adaptive(AttackSettings, frozen=True, tag="adaptive"):
     """mean - lambda * (mean - start) of the honest, lambda halved until enough of the honest accept it.
 
@@ -82,7 +85,7 @@ class Adaptive(AttackSettings, frozen=True, tag="adaptive"):
     def send(self, scene: AttackedRound) -> FloatMatrix:
         """The same from all; the first lambda where nobody tests, the mean itself where none is accepted."""
         mean = scene.benign.mean(axis=0)
-        for step in np.ldexp(self.first, -np.arange(8)):
+        for step in np.ldexp(self.first, -np.arange(HALVINGS)):
             crafted = mean - step * (mean - scene.start)
             if scene.accepts is None or scene.accepts(crafted) >= self.share:
                 return np.tile(crafted, (scene.n_malicious, 1))

@@ -35,7 +35,7 @@ class LittleIsEnough(AttackSettings, frozen=True, tag="lie"):
 
     def check(self, n_clients: int, n_malicious: int) -> None:
         """ValueRangeError where z has no value."""
-        AttackSettings.check(self, n_clients, n_malicious)
+        super().check(n_clients, n_malicious)
         if n_malicious:
             self.shift(n_clients, n_malicious)
 

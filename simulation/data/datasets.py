@@ -74,6 +74,8 @@ def relabelled(queries: QuerySet, grades: Judgements, *label_sets: Judgements) -
 
 __all__ = ["DATASETS", "MOST_ACTIVE", "Askers", "folds_present", "load_fold"]
 
+LOGS = tuple(name for name, info in DATASETS.items() if info.layout == "log")
+"""data sets that say who asked"""
 TRAINED_ON = 0.8
 """of a log: the share of the queries, the oldest, that is learned from (AOL4FOLTR, experiment.py)"""
 
@@ -115,7 +117,7 @@ def load_fold(
     """
     info = DATASETS.get(str(name_or_path))
     if askers is not None and (info is None or info.layout != "log"):
-        raise DatasetError(f"data.users: {name_or_path} does not say who asked; aol4foltr does")
+        raise DatasetError(f"data.users: {name_or_path} does not say who asked; {', '.join(LOGS)} does")
     check_present(name_or_path, number, root)
     how = normalise if normalise is not None else info.normalise if info else "none"
     if info is not None and info.layout == "generated":

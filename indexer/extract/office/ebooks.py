@@ -18,7 +18,7 @@ from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line, read_html
-from indexer.extract.office.metadata import elements
+from indexer.extract.office.metadata import MAX_TAGS, elements, first
 from indexer.extract.source import Limits, Sink, Source
 from indexer.extract.zipped import Zipped, open_zip
 
@@ -44,13 +44,12 @@ def extract_epub(source: Source, limits: Limits) -> Extraction:
                 break
     if notes and not sink.pages:
         raise ExtractionError("malformed", notes[0])
-    tags = tuple(("tag", tag) for tag in map(one_line, package.subjects) if tag)
-    title, author = one_line("".join(package.titles[:1])), one_line(", ".join(package.authors))
-    return sink.extraction("ebook", title, author, tags, notes=notes)
+    tags = tuple(("tag", tag) for tag in map(one_line, package.subjects[:MAX_TAGS]) if tag)
+    return sink.extraction("ebook", one_line(package.title), one_line(", ".join(package.authors)), tags, notes=notes)
 
 
 class _Package:
-    """The package file: titles, authors, subjects, and the names of the chapters in order."""
+    """The package file: title, authors, subjects, and the names of the chapters in order."""
 
     def __init__(self, parts: Zipped) -> None:
         self._items: dict[str, str] = {}
@@ -58,8 +57,9 @@ class _Package:
         self._path = ""
         path = self._find(parts)
         parts.parse(path, self._start, entities=True)
-        about = elements(parts, path, ("title", "creator", "subject"))
-        self.titles, self.authors, self.subjects = (about.get(name, []) for name in ("title", "creator", "subject"))
+        about = elements(parts, path, ("title", "creator", "subject"), entities=True)
+        self.title, self.authors = first(about, "title"), about.get("creator", [])
+        self.subjects = about.get("subject", [])
         folder = posixpath.dirname(path)
         names = [self._items[one] for one in self._spine if one in self._items]
         self.chapters = [posixpath.normpath(posixpath.join(folder, unquote(name))) for name in names]

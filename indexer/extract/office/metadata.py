@@ -79,7 +79,7 @@ def pdf_date(text: str) -> str:
     return f"{year}-{month}-{day}T{hour}:{minute}:{second or '00'}{zone}"
 
 
-def elements(parts: Parts, name: str, wanted: Collection[str]) -> dict[str, list[str]]:
+def elements(parts: Parts, name: str, wanted: Collection[str], **options: Any) -> dict[str, list[str]]:
     """The texts of the elements `wanted` in one part of a package; none of a part that is missing or damaged.
 
     They are a gift: the text is what counts, and its own reader says what is wrong.
@@ -100,7 +100,7 @@ def elements(parts: Parts, name: str, wanted: Collection[str]) -> dict[str, list
             found[current[-1]][-1] += characters
 
     with suppress(ExtractionError, KeyError, IndexError):
-        parts.parse(name, start, end, text)
+        parts.parse(name, start, end, text, **options)
     return found
 
 

@@ -32,6 +32,14 @@ def test_epub_chapters_come_in_reading_order(single, zipped) -> None:
     assert document.properties == (("tag", "Zebras"),)
 
 
+def test_a_package_may_declare_entities_and_leave_its_first_title_empty(single, zipped) -> None:
+    """Unlike office files some do; the entities are passed over."""
+    package = PACKAGE.replace("<dc:title>", "<dc:title/><dc:title>").replace("The Book", "The Book&nbsp;")
+    declared = "<!DOCTYPE package [<!ENTITY nbsp '&#160;'>]>" + package
+    document = single("a.epub", zipped(BOOK | {"OEBPS/book.opf": declared}))
+    assert (document.title, document.author) == ("The Book", "Ann, Ben")
+
+
 def test_a_missing_chapter_is_a_note(extract, zipped) -> None:
     """The other chapters are kept."""
     found = extract("a.epub", zipped({name: data for name, data in BOOK.items() if "one" not in name}))

@@ -23,7 +23,7 @@ import numpy as np
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 
-WIRE_VERSION, SUMS_VERSION = 2, 3
+WIRE_VERSION, SUMS_VERSION = 2, 4
 """of all records but those of sealed sums, and of these"""
 Number = Annotated[int, msgspec.Meta(ge=-(1 << 37), le=1 << 37)]
 """that calendars and databases hold: as seconds since 1970 the year 6325"""

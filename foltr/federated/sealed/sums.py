@@ -8,10 +8,9 @@
     server      checks each answer by the commitments; any t give the sum             `check_answer`, `combine_answers`
 
 Each device adds noise of variance (z clip)^2 / n_honest, of coins, in whole steps of one grid, so the sum holds at
-least the noise of the ledger, exactly, and adding up rounds nothing. A message is bound to its round, its roster and
-its committee twice: in each box's key, and under its signature. It proves to the server, which reads neither, that its
-signal is within the clip and its noise what the coins made of bits fixed before them
-(foltr.federated.sealed.note_proof).
+least the noise of the ledger, exactly, and adding up rounds nothing. A message is bound twice to its round, roster,
+committee and terms: in each box's key, and under its signature. It proves to the server, which reads neither, that its
+signal is within the clip, its noise what coins made of bits fixed before (foltr.federated.sealed.note_proof).
 
 A member that sends a share other than the committed one is named by a complaint that everybody checks
 (foltr.federated.sealed.complaints), and its message is left out. That spends nobody else's note: the list stays the one
@@ -102,7 +101,8 @@ class Occasion(msgspec.Struct, frozen=True, dict=True):
 
     def context(self, device: str) -> str:
         """Hash of all that a message of this device belongs to."""
-        here = (*self.named().values(), device, self.n_numbers)
+        terms = self.n_numbers, msgspec.json.encode(self.privacy), len(self.cohort.parts)
+        here = (*self.named().values(), device, *terms)
         return hashlib.blake2b("\n".join(map(str, here)).encode(), digest_size=HASH_BYTES).hexdigest()
 
     def named(self) -> dict[str, str | int]:
@@ -405,7 +405,7 @@ def check_message(occasion: Occasion, box: ListedBox) -> str:
     try:
         verify(member.device_key, SHARES, text, box.signature)
     except SignatureError as error:
-        raise SealedSumError(f"the message of {box.device} was altered") from error
+        raise SealedSumError(f"the message of {box.device} was altered, or made under other terms") from error
     cohort = occasion.cohort
     if (len(box.commitments), len(box.opening)) != (cohort.threshold * SIZE, OPENING_BYTES):
         raise SealedSumError(f"the message of {box.device} has not the {cohort.threshold} commitments of this round")

@@ -9,6 +9,7 @@ import tracemalloc
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,11 +33,13 @@ from foltr.federated.method import Model
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import quorums
 from foltr.federated.sealed.points import generator
-from foltr.federated.sealed.sums import Occasion
+from foltr.federated.sealed.sums import Occasion, check_shared
 from foltr.federated.wire import (
+    Announcement,
     ModelRecord,
     NoiseCommitment,
     RosterPage,
+    SharedUpdate,
     ShareList,
     SumTask,
     Terms,
@@ -47,7 +50,7 @@ from foltr.federated.wire import (
 from foltr.privacy.accounting import Ledger, gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
 from tests import copied, few_coins
-from tests.app.federation.groups import Group, Person, friends, hasty, no_pause, told_to, welcome
+from tests.app.federation.groups import Group, Person, friends, hasty, no_pause, serving_sealed, told_to, welcome
 
 pytestmark = pytest.mark.usefixtures("few_coins")
 
@@ -471,6 +474,42 @@ def test_a_round_is_for_no_older_roster_than_was_shown_before(sealed: Group, mak
         assert ledger.entries(person.store) == spent
 
 
+def test_members_who_were_told_of_different_terms_add_up_nothing(
+    tmp_path: Path, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that tells all but one of a clip a thousand times smaller, at the same epsilon, would have that one's
+    note in a sum without the noise of others: whoever is to add it up says that it was made under other terms."""
+    truth, victim = Service._announced, list[str]()
+
+    def told(service: Service, connection: Connection, device: str) -> Announcement:
+        announced = truth(service, connection, device)
+        victim.append(device)
+        if device == victim[0]:
+            return announced
+        announced.terms.settings["privacy"]["clip"] /= 1000
+        return announced
+
+    def believed(where: Occasion, sent: SharedUpdate) -> str:
+        smaller = msgspec.structs.replace(where.privacy, clip=where.privacy.clip / 1000)
+        return check_shared(
+            where if sent.device == victim[0] else msgspec.structs.replace(where, privacy=smaller), sent
+        )
+
+    monkeypatch.setattr(Service, "_announced", told)
+    monkeypatch.setattr("federation_server.running.service.false_claims", lambda *_: {})
+    monkeypatch.setattr("federation_server.sealed.inbox.check_shared", believed)
+    with serving_sealed(tmp_path / "server") as group:
+        one, *others = friends(group.made, make_person)
+        for person in (one, *others[:3]):
+            assert person.sync().sent
+        with pytest.raises(Distrusted, match=r"the message of \w+ was altered, or made under other terms"):
+            others[3].sync()
+        for person in (one, *others):
+            with pytest.raises(Distrusted, match="round 1 is not added up here"):
+                person.sync()
+    assert kept(group, answers) == 0
+
+
 def test_whoever_answered_another_list_than_the_published_one_stops(
     answered: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -635,7 +674,7 @@ def test_a_server_of_another_version_of_sealed_sums_is_said_in_one_line(
     older = lambda *given: msgspec.structs.replace(announced(*given), sums=2)  # noqa: E731
     monkeypatch.setattr(Service, "_announced", older)
     with pytest.raises(
-        FederationError, match="by version 2 of sealed sums, this program by version 3: update the older"
+        FederationError, match="by version 2 of sealed sums, this program by version 4: update the older"
     ):
         person.sync()
     assert ledger.entries(person.store) == ()

@@ -73,9 +73,9 @@ def test_vectors_keep_every_bit() -> None:
 def test_a_peer_of_another_version_of_sealed_sums_is_told_so_in_one_line() -> None:
     """Also where its records have other fields; what has no version is no record."""
     old = b'{"version":2,"group_id":"g","lineage":1,"round":1,"device":"d","boxes":"","signature":""}'
-    with pytest.raises(RecordError, match=r"^SharedUpdate of wire version 2; this program speaks 3$"):
+    with pytest.raises(RecordError, match=r"^SharedUpdate of wire version 2; this program speaks 4$"):
         decode(old, SharedUpdate)
     with pytest.raises(RecordError, match=r"^this is no SharedUpdate: "):
-        decode(b'{"version":3}', SharedUpdate)
+        decode(b'{"version":4}', SharedUpdate)
     with pytest.raises(RecordError, match=r"^this is no SharedUpdate: "):
         decode(b'{"group_id":"g"}', SharedUpdate)

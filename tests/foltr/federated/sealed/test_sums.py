@@ -34,6 +34,7 @@ from foltr.federated.sealed.verifiable_sharing import SharingError
 from foltr.federated.wire import CommitteeAnswer, SharedUpdate, digest
 from foltr.privacy.accounting import noise_over_signal
 from tests.foltr.federated.sealed.sealed_groups import (
+    PRIVACY,
     Person,
     answered,
     answers,
@@ -187,6 +188,14 @@ def test_a_message_of_another_round_is_refused(name: str) -> None:
     dressed = msgspec.structs.replace(update, **elsewhere.named())
     with pytest.raises(SealedSumError):
         check_shared(elsewhere, dressed)
+
+
+@pytest.mark.parametrize("change", [{"clip": 0.0008}, {"noise_multiplier": 0.01}])
+def test_a_message_under_other_terms_is_refused(change: dict[str, float]) -> None:
+    """Else a server that told the others of a smaller clip or less noise would read one note in the sum of all."""
+    elsewhere = make_occasion(STATE, privacy=msgspec.structs.replace(PRIVACY, **change))
+    with pytest.raises(SealedSumError, match="other terms"):
+        check_shared(elsewhere, next(iter(RECEIVED.values())))
 
 
 def test_strangers_and_altered_messages_are_refused() -> None:

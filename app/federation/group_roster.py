@@ -198,9 +198,9 @@ def chosen(roster: Roster, prefix: str) -> RosterMember:
 
 
 def _keep(store: Store, fresh: Sequence[RosterEntry], signed: Signed | None) -> None:
-    """Store the verified entries, and the signed page that ends with them."""
+    """Store the verified entries, and the signed page that ends with them; whatever stands before the first is none."""
     with store.transaction() as db:
-        rows = [(entry.number, encode(entry)) for entry in fresh]
+        rows = [(entry.number, encode(entry)) for entry in fresh if entry.number >= 0]
         db.executemany("INSERT OR IGNORE INTO roster VALUES (?, ?)", rows)
         if signed is not None and store.value(membership.ROSTER_SEEN) != encode(signed):
             store.set_value(membership.ROSTER_SEEN, encode(signed))

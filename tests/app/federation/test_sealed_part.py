@@ -41,6 +41,7 @@ from foltr.federated.wire import (
     RosterPage,
     SharedUpdate,
     ShareList,
+    Signed,
     SumTask,
     Terms,
     decode,
@@ -575,6 +576,24 @@ def test_strangers_on_the_roster_are_not_believed(
             person.sync()
     assert group_roster.known(person.store, roster.group_id) == roster
     assert ledger.entries(person.store) == ()
+
+
+def test_an_entry_that_was_not_verified_is_not_kept(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that the server puts before the first, where nothing continues the chain: the roster stays readable."""
+    person = friends(sealed.made, make_person)[2]
+    truth, group_id = Correspondence.roster, membership.member(person.store).group_id
+    asked = chain.enrolment(group_id, "made up", Identity.generate(), box_public(new_box_key()))
+    before = msgspec.structs.replace(chain.join_entry(chain.empty_roster(group_id), asked), number=-1, about=-1)
+
+    def told(server: Correspondence, after: int) -> tuple[Signed, RosterPage]:
+        signed, page = truth(server, after)
+        return signed, msgspec.structs.replace(page, entries=(before, *page.entries))
+
+    monkeypatch.setattr(Correspondence, "roster", told)
+    assert person.sync().sent
+    assert sorted(group_roster.known(person.store, group_id).members) == [0, 1, 2, 3, 4]
 
 
 def test_a_newcomer_is_shown_the_group_of_its_inviter(sealed: Group, make_person: Make) -> None:

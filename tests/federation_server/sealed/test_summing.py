@@ -41,6 +41,8 @@ from foltr.federated.wire import (
     ModelRecord,
     NoiseCommitment,
     Receipt,
+    RosterPage,
+    RosterReturn,
     SharedUpdate,
     ShareList,
     Signed,
@@ -663,6 +665,16 @@ def test_refusals_of_a_sealed_group(sqlite: Running) -> None:
     assert reason(people[0].send("POST", "/v1/answers", encode(other))) == "wrong-list"
     unsigned = msgspec.structs.replace(said, signature=b"x" * 64)
     assert reason(people[0].send("POST", "/v1/answers", encode(unsigned))) == "wrong-shares"
+
+
+def test_entries_before_the_first_are_none(served: Running) -> None:
+    """Handed back under a number below any that a database holds, they change nothing, and the whole roster comes."""
+    client, *_ = members(served.made, 2)
+    seen = opened(client.send("GET", "/v1/roster"))
+    page = decode(seen.body, RosterPage)
+    told = (msgspec.structs.replace(page.entries[0], number=-(1 << 37)),)
+    asked = RosterReturn(group_id=page.group_id, device_key=client.identity.public, seen=seen, entries=told)
+    assert decode(opened(client.send("POST", "/v1/roster", encode(asked))).body, RosterPage) == page
 
 
 def test_members_vouch_and_take_ghosts_off(sqlite: Running) -> None:

@@ -136,7 +136,8 @@ class Admission(msgspec.Struct, frozen=True):
 
     def findings(self) -> Sequence[JournalFinding]:
         """What the servers' journals say about the receipts of being forgotten; follows servers that moved."""
-        return [self._finding(kept) for kept in membership.all_receipts(self.store) if kept.receipt.position]
+        given = [kept for kept in membership.all_receipts(self.store) if kept.receipt.request]
+        return [self._finding(kept) for kept in given if kept.receipt.state != "waiting"]
 
     def _finding(self, kept: membership.KeptReceipt) -> JournalFinding:
         request = kept.receipt.request

@@ -79,7 +79,7 @@ def _place(kept: KeptReceipt, receipt: Receipt, journal: Journal) -> tuple[int, 
     """Position of the receipt's entry, and when the server was restored meanwhile (0: never)."""
     sought = request_hash(receipt.request)
     goes_on = not kept.size or journal.hash_at(kept.size) == kept.head
-    if goes_on and journal.hash_at(receipt.position) == receipt.chain:
+    if goes_on and receipt.position > 0 and journal.hash_at(receipt.position) == receipt.chain:
         entry = journal.entries[receipt.position - 1]
         if entry.kind == "receipt" and entry.request == sought:
             return receipt.position, 0

@@ -259,7 +259,10 @@ class Correspondence:
     def receipt(self, request: str) -> tuple[wire.Signed, wire.Receipt]:
         """How far a forget-me request is; needs no membership."""
         answer = self._transport.get(f"/v1/receipts/{request}", signed=False)
-        return read_receipt(answer, self.member.server_key, self.member.group_id)
+        signed, found = read_receipt(answer, self.member.server_key, self.member.group_id)
+        if found.request != request:
+            raise Distrusted("the server sent the receipt of another request")
+        return signed, found
 
     def journal(self, request: str, *, after: int) -> wire.JournalPage:
         """The server's journal after a position; only who names a receipt in it may read it."""

@@ -7,15 +7,19 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 from sqlalchemy import delete, select, update
 
+from app.federation import membership
+from app.federation.failures import Distrusted
 from app.federation.join_and_leave import JournalFinding
 from federation_server import backup
 from federation_server.database import writing
 from federation_server.group import group
 from federation_server.serve import Installation
 from federation_server.tables import journal as table
+from foltr.federated.envelope import sign_document
 from foltr.federated.journal import BEGINNING, next_hash
 from foltr.federated.wire import JournalEntry, decode, encode
 from tests.app.federation.groups import Person, a_copy, first_member, first_members
@@ -110,6 +114,35 @@ def test_a_server_that_drops_the_receipt_or_alters_what_came_before_is_caught(
     assert caught(made, people[0], said)
 
 
+@pytest.mark.parametrize("promised", [True, False])
+def test_a_receipt_that_names_no_entry_is_looked_for_all_the_same(
+    made: Installation, people: list[Person], *, promised: bool
+) -> None:
+    """A server that signs "done" without a place in the journal escapes no check, whatever the journal holds."""
+    (kept,) = membership.all_receipts(people[0].store)
+    said = msgspec.structs.replace(kept.receipt, position=0, chain="")
+    signed = encode(sign_document(made.vault.identity, "receipt", said))
+    membership.save_receipt(people[0].store, msgspec.structs.replace(kept, signed=signed))
+    if not promised:
+        rewrite(made, without_receipt)
+    assert caught(made, people[0], "was altered" if promised else "does not hold the receipt")
+
+
+def test_anothers_receipt_is_not_taken_for_ones_own(
+    made: Installation, people: list[Person], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that is asked how far one request is, and answers with what it signed for another, is not believed."""
+    (kept,) = membership.all_receipts(people[0].store)
+    other = msgspec.structs.replace(kept.receipt, request="0" * 32)
+    waits = msgspec.structs.replace(kept.receipt, state="unlearning")
+    signed = encode(sign_document(made.vault.identity, "receipt", waits))
+    membership.save_receipt(people[0].store, msgspec.structs.replace(kept, signed=signed))
+    monkeypatch.setattr("federation_server.forgetting.forgetting.receipt", lambda *_: other)
+    with running(made), pytest.raises(Distrusted, match="of another request"):
+        people[0].joining().progress()
+    assert [one.receipt.request for one in membership.all_receipts(people[0].store)] == [kept.receipt.request]
+
+
 def test_a_server_that_cuts_off_what_was_seen_is_caught(made: Installation, people: list[Person]) -> None:
     """After a first look the newest entry is taken away."""
     assert finding(made, people[0]).holds
@@ -126,8 +159,6 @@ def test_a_chain_that_does_not_fit_is_caught(made: Installation, people: list[Pe
 
 def test_a_later_list_with_the_leaver_is_caught(made: Installation, people: list[Person]) -> None:
     """The server counts an update that it had kept a copy of."""
-    from app.federation import membership
-
     (kept,) = membership.all_receipts(people[0].store)
     with writing(made.engine) as connection:
         group.note_participants(connection, 2, 9, [kept.device], now=1)

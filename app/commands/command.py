@@ -203,9 +203,12 @@ UNREACHABLE = 3
 
 @contextmanager
 def state_of_member(
-    without_server: str = "", *, moved: str = "", meets_first: bool = True
+    without_server: str = "", *, moved: str = "", meets_first: bool = True, is_read: bool = False
 ) -> Iterator[tuple[Store, Settings]]:
-    """The device's state, for what concerns its group; without an answer UNREACHABLE, and a line of what to do."""
+    """The device's state, for what concerns its group; without an answer UNREACHABLE, and a line of what to do.
+
+    If it is only read, the data folder need not be writable.
+    """
     from app.data_folder import create_data_folder
     from app.federation.failures import MOVED, Unreachable
     from app.store import Store
@@ -214,7 +217,7 @@ def state_of_member(
     create_data_folder(context.paths)
     told = exchange(context) if meets_first else ""
     try:
-        with Store(context.paths.state) as store:
+        with (Store.for_searching if is_read else Store)(context.paths.state) as store:
             yield store, context.settings
             exchange(context, told)
     except Unreachable as error:

@@ -33,7 +33,7 @@ def status(as_json: bool) -> int:
     from app.devices.own_devices import who_answers
     from app.federation.group_status import overview, rows_in_words
 
-    with state_of_member() as (store, settings):
+    with state_of_member(is_read=True) as (store, settings):
         found = overview(store, settings.federation, now=int(time.time()))
         elsewhere = who_answers(load().paths, settings)
     if as_json:

@@ -35,7 +35,7 @@ def command(in_full: bool, as_json: bool) -> int:
     from app.federation.group_status import privacy, spent_in_words
     from app.federation.terms import HEADERS, records
 
-    with state_of_member() as (store, settings):
+    with state_of_member(is_read=True) as (store, settings):
         member, spent = membership.load(store), ledger.entries(store)
         terms = membership.load_standing(store).agreed_terms if member is not None else None
         here = group_roster.company(group_roster.known(store, member.group_id), member) if member else NOBODY

@@ -113,9 +113,9 @@ def test_what_was_kept_is_shown(device: Device) -> None:
     assert device.run("search", "--set", "history.enabled=true", "fish").returncode == 0
     assert device.run("open", "1", "--set", "open.opener=true {path}").returncode == 0
     device.run("search", "boat")
-    for command in ("stats", "history"):
-        done = run_on(device, READ_ONLY, command)
-        assert (done.returncode, done.stdout, done.stderr) == (0, device.run(command).stdout, ""), command
+    for command in ("stats", "history", "privacy", "federation"):
+        done, kept = run_on(device, READ_ONLY, command), device.run(command)
+        assert (done.returncode, done.stdout, done.stderr) == (kept.returncode, kept.stdout, kept.stderr), command
     checked = run_on(device, READ_ONLY, "doctor").stdout
     assert [line for line in checked.splitlines() if line.startswith("broken")] == [
         "broken  data folder:   the data folder is not writable"

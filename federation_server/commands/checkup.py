@@ -104,10 +104,10 @@ def _members(connection: Connection, agreed: Terms, *, now: int, is_new: bool) -
     """Whether they are enough for a round: where the server learns sums, those whom a member vouched for."""
     active = enrolment.count_active(connection, now=now)
     if agreed.mode == "open":
-        text = f"{active} active; {members_in_words(connection, agreed)}"
+        text = f"{active} active; {members_in_words(connection, agreed, now=now)}"
         return Check("members", active >= agreed.floor, text, awaited=is_new)
     vouched, wanted = len(roster_book.state(connection).vouched), least_members(agreed.mode)
-    needed = f"{active} active, {members_in_words(connection, agreed)}"
+    needed = f"{active} active, {members_in_words(connection, agreed, now=now)}"
     able = enrolment.vouchers(connection, now=now)
     how = "members invite with `foltr-search invite`, and vouch for those who wait with `foltr-search vouch`"
     if len(able) == 1:

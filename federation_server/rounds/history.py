@@ -13,12 +13,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
-from console.wording import rows_in_words
+from console.wording import iso_day, rows_in_words
 from federation_server.group import group, roster_book
+from federation_server.group.enrolment import is_active
 from federation_server.rounds.rounds import DAY, chance
-from federation_server.tables import forgettings, models, rounds
+from federation_server.tables import forgettings, members, models, rounds
 from foltr.federated.sealed.committee import PART, honest_arrivals, least_arrivals, least_members, quorums
 from foltr.federated.wire import ModelRecord, Terms, decode, decode_vector
 from foltr.privacy.accounting import Ledger, noise_over_signal
@@ -205,8 +206,15 @@ def mechanism_in_words(agreed: Terms) -> str:
     return f"{done} ({', '.join([name, *(f'{key} {value}' for key, value in others)])})"
 
 
-def members_in_words(connection: Connection, agreed: Terms) -> str:
-    """How many a round needs; in a sealed group also who brought them in, and who must be honest."""
+def members_in_words(connection: Connection, agreed: Terms, *, now: int) -> str:
+    """How many a round needs, in a sealed group who brought them in and must be honest; whose time is nearly over."""
+    soon = select(func.count(), func.min(members.c.expires)).where(members.c.expires <= now + 30 * DAY, is_active(now))
+    n, first = connection.execute(soon).one()
+    ending = f"; ending within 30 days: {n:,}, the first on {iso_day(first)} (retention.member_days)" if n else ""
+    return _needed(connection, agreed) + ending
+
+
+def _needed(connection: Connection, agreed: Terms) -> str:
     if agreed.mode == "open":
         return f"a round needs at least {agreed.floor}"
     vouched = roster_book.state(connection).vouched

@@ -135,7 +135,7 @@ def page(connection: Connection, policy: Policy, *, now: int) -> str:
         waits=waits,
         mode=agreed.mode,
         mode_text=MODES[agreed.mode],
-        needs=history.members_in_words(connection, agreed),
+        needs=history.members_in_words(connection, agreed, now=now),
         members=enrolment.count_active(connection, now=now),
         last=closed[-1] if closed else None,
         verdict=_verdict(closed[-1]) if closed else "not judged",

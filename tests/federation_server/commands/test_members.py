@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from console.wording import iso_minute
 from federation_server import setup
 from federation_server.cli import main
 from federation_server.commands.members import BORDER, RESET, WHITE_ON_BLACK, qr_code
@@ -200,6 +201,18 @@ def test_a_membership_ends_after_a_yes_alone(
         assert "No invite brings this device back" in capsys.readouterr().err
         run(folder, "members")
         assert capsys.readouterr().out.split()[4] == state
+
+
+def test_a_membership_that_ends_by_itself_is_told_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the list its day, and in what the doctor and the dashboard say of the members how many end soon."""
+    made = make_server(tmp_path / "server", more="[retention]\nmember_days = 20")
+    with running(made):
+        member(made)
+    until = iso_minute(time.time() + 20 * 86_400)[:10]
+    run(made.folder, "members")
+    assert f"  member until {until}" in capsys.readouterr().out
+    run(made.folder, "doctor")
+    assert f"; ending within 30 days: 1, the first on {until} (retention.member_days)" in capsys.readouterr().out
 
 
 def test_the_list_says_who_waits_for_a_voucher(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

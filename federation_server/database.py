@@ -218,12 +218,21 @@ def is_scrub_due(engine: Engine) -> bool:
         return bool(group.fact(connection, ERASED))
 
 
-def _scrub_postgresql(connection: Connection) -> None:
-    """Rewrite every table without its dead rows, then end the log's present segment, where this user may.
+_SAMPLED = """SELECT format('ALTER TABLE %I ALTER %I TYPE %s', tablename, a.attname, format_type(atttypid, atttypmod))
+    FROM pg_stats s JOIN pg_attribute a ON a.attname = s.attname AND attrelid = to_regclass(quote_ident(tablename))
+    WHERE schemaname = current_schema()"""
+"""what sets each column of which there are samples to the type that it has"""
 
-    PostgreSQL uses older segments again in its own time, and archives of the log are not its to clean.
+
+def _scrub_postgresql(connection: Connection) -> None:
+    """Drop the planner's samples of values, rewrite every table, end the log's present segment, where this user may.
+
+    Samples of a table that is empty by now stay for ever, unless the type of their column is set again. PostgreSQL uses
+    older segments of the log in its own time, and archives of it are not its to clean.
     """
-    for table in inspect(connection).get_table_names():
+    for statement in connection.execute(text(_SAMPLED)).scalars().all():
+        connection.execute(text(statement))
+    for table in (*inspect(connection).get_table_names(), "pg_statistic"):
         connection.execute(text(f'VACUUM FULL "{table}"'))
     for statement in ("CHECKPOINT", "SELECT pg_switch_wal()", "CHECKPOINT"):
         try:

@@ -56,7 +56,8 @@ def take_back(
     for one in before.members.values():
         if one.number not in after.members:
             enrolment.end_membership(connection, one.device, now=now)
-    return roster_book.page(connection, after=max(min((seen.number, *(entry.number for entry in asked.entries[:1]))), 0))
+    begins = min((seen.number, *(entry.number for entry in asked.entries[:1])))
+    return roster_book.page(connection, after=max(begins, 0))
 
 
 def take_back_ranker(

@@ -23,13 +23,13 @@ from benchmarks.tables import Table
 from simulation.cells.preset_tables import named_preset, preset_names
 from simulation.environment import NUMBERS
 from simulation.report.report import make_report
-from simulation.report.result_tables import paper_grid, result_grid
+from simulation.report.result_tables import paper_grid, result_grid, retraining_grid
 from simulation.report.terminal import Grid
 from simulation.verification import ShippedStudy, read_shipped, ship, shipped_files
 
 PAGE = Path(__file__).parents[1] / "docs" / "reproduction.md"
 BEGIN, END = "<!-- made of rows -->", "<!-- end of what is made of rows -->"
-MOST_LINES = 24
+MOST_LINES = 36
 """of a table of results that stands beside no paper"""
 WHOLE_RUN = ("offline_ndcg", "cumulative_ndcg", "worst_ndcg")
 """metrics that judge a defence: users live through every round, and the last ranker shows none of them"""
@@ -78,31 +78,33 @@ def _table(study: ShippedStudy, path: Path) -> Iterator[str]:
     grid = paper_grid(report) if report.verdicts else result_grid(report, _metrics(report.metrics))
     cells = len({row.cell for row in rows})
     yield f"{preset.paper.title or study.preset}: {cells} cells, {', '.join(sorted({*map(_set, study.data)}))}."
-    if preset.paper.note:
-        yield f"\n{preset.paper.note.strip()}"
-    yield ""
-    yield from _markdown(grid)
-    if len(grid.rows) > MOST_LINES and not report.verdicts:
+    yield from ("", " ".join(preset.notes), "") if preset.notes else ("",)
+    yield from _below(grid, whole=bool(report.verdicts))
+    if report.forgotten:
+        yield from ("", "Against retraining, offline nDCG@10, the mean of the folds, paired by seed:", "")
+        yield from _below(retraining_grid(report), whole=True)
+
+
+def _below(grid: Grid, *, whole: bool) -> Iterator[str]:
+    """The grid, at most MOST_LINES of it where it is not `whole`, and its notes."""
+    table = Table(tuple(grid.header))
+    for row in grid.rows if whole else grid.rows[:MOST_LINES]:
+        table.add(*row)
+    yield from table.markdown()
+    if not whole and len(grid.rows) > MOST_LINES:
         yield f"and {len(grid.rows) - MOST_LINES} lines more."
     yield from ("", f"{'; '.join(grid.notes)}.") if grid.notes else ()
 
 
 def _metrics(measured: tuple[str, ...]) -> list[str]:
-    """Those of a table: the first two, and of the whole run; of a defence all that is of the whole run."""
+    """Those of a table: the first two, the choice of alpha, and of the whole run; of a defence all of the whole run."""
     if {"guard_alert", *WHOLE_RUN} <= {*measured}:
         return [*WHOLE_RUN]
-    return [*measured[:2], *(metric for metric in measured[2:] if metric == "cumulative_ndcg")]
+    return [*measured[:2], *(metric for metric in measured[2:] if metric in ("cumulative_ndcg", "chosen_alpha"))]
 
 
 def _set(file: str) -> str:
     return file.partition("/")[0]
-
-
-def _markdown(grid: Grid) -> list[str]:
-    table = Table(tuple(grid.header))
-    for row in grid.rows if grid.title.startswith("Beside") else grid.rows[:MOST_LINES]:
-        table.add(*row)
-    return table.markdown()
 
 
 def run_and_keep(name: str, data: Path | None, jobs: int) -> None:

@@ -186,12 +186,11 @@ def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> 
     """Tables of finished cells, in the folder and on stdout, and a curve."""
     preset = experiment.preset
     if whole:
-        notes = [*([preset.expect.note] if preset.expect.note else []), *_drawn_by_nothing(experiment.cells)]
         report = make_report(
             whole,
             expected=preset.expect.values,
             k=preset.data.k,
-            notes=notes,
+            notes=[*preset.notes, *_drawn_by_nothing(experiment.cells)],
             stand_in=_instead(experiment),
             folds={cell.fold for cell in experiment.cells},
         )

@@ -249,6 +249,11 @@ class Preset(_Table, frozen=True, kw_only=True, rename={"with_": "with"}):
     expect: Expect = Expect()
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What readers of its tables have to know, of the study and of the paper's numbers."""
+        return tuple(note.strip() for note in (self.paper.note, self.expect.note) if note)
+
+    @property
     def seed_list(self) -> tuple[int, ...]:
         return tuple(range(1, self.seeds + 1)) if isinstance(self.seeds, int) else self.seeds
 

@@ -206,7 +206,8 @@ def overridden(tables: Mapping[str, Any], overrides: Overrides) -> dict[str, Any
     if any(key not in REPETITION and not _says_so(tables, key, values) for key, values in overrides.items()):
         changed.pop("expect", None)
         paper = changed.get("paper", {})
-        changed["paper"] = paper | {"title": f"{paper['title']}, changed by options"} if "title" in paper else paper
+        said = {"title": "{}, changed by options", "note": "Of the preset before options: {}"}
+        changed["paper"] = paper | {key: form.format(paper[key]) for key, form in said.items() if paper.get(key)}
     return changed
 
 

@@ -20,14 +20,19 @@ in both, that of what is left of d in a fold without the means of its rows and c
 
 The test flips signs: under the null hypothesis each query's difference is as likely to be positive as negative. The sum
 that it tests is the one seen times sqrt(V_queries / V), which accounts for the seeds. A variance of few seeds is itself
-poorly known: p is then Student's, with Welch and Satterthwaite's degrees of V, those of V_queries unlimited. Up to
-EXACT differences that are not 0 all flips are counted; beyond, the tail is the saddlepoint approximation of the same
-distribution (Robinson 1982; Barndorff-Nielsen's r*), a few hundredths of p off at worst unless nearly all differences
-have one size. Nothing is drawn, and no number of flips bounds how small p can be, which a correction for many pairs
-needs.
+poorly known, so each of the two errors has a quantile of its own (Banerjee 1960): p is where the difference is as
+large as
+
+    sqrt(z_p^2 V_queries + t_p^2 (V - V_queries)),    t with Welch and Satterthwaite's degrees over the folds' seeds
+
+whose level holds whatever the ratio of the two is. One number of degrees for V would be largest just where the few
+seeds happen to agree. Up to EXACT differences that are not 0 all flips are counted; beyond, the tail is the saddlepoint
+approximation of the same distribution (Robinson 1982; Barndorff-Nielsen's r*), a few hundredths of p off at worst
+unless nearly all differences have one size. Nothing is drawn, and no number of flips bounds how small p can be, which
+a correction for many pairs needs.
 
 The interval is a bootstrap over queries, within their folds, and over seeds, of each fold on its own (Owen 2007, who
-shows that it is rather too wide where there are many of both), no narrower than Student's of V.
+shows that it is rather too wide where there are many of both), no narrower than that square root at 5 %.
 """
 
 from __future__ import annotations
@@ -135,7 +140,7 @@ def sign_test(differences: Iterable[float]) -> SignTest:
 EXACT = 16
 """differences up to which all 2^n flips are counted"""
 
-NEWTON_STEPS, TINY = 60, 1e-9
+NEWTON_STEPS, TINY, LEAST_P = 60, 1e-9, 1e-300
 
 RESAMPLES = 2000
 """of a bootstrap interval"""
@@ -164,15 +169,23 @@ def query_test(differences: PerFold) -> QueryTest:
     shrink = np.sqrt(over_queries / (over_queries + between_seeds)) if over_queries > 0 else 1.0
     p = flip_p(d, shrink * abs(d.sum()))
     if between_seeds > 0:
-        p = _of_student(p, joined_error([(over_queries, math.inf), *seeds])[1])
+        reached = _half_width(p, math.sqrt(over_queries + between_seeds), 0.0, math.inf)
+        p = _p_of(reached, math.sqrt(over_queries), *joined_error(seeds))
     return QueryTest(float(d.mean()), p, len(d))
 
 
-def _of_student(p: float, df: float) -> float:
-    """Two-tailed p of Student's t with `df` degrees at the number where that of the normal distribution is `p`."""
-    from scipy import special  # loads slowly, and most small studies compare nothing
+def _half_width(p: float, of_queries: float, of_seeds: float, df: float) -> float:
+    """Half the interval of level 1 - p, from two standard errors, the second one with `df` degrees of freedom."""
+    return math.hypot(student_quantile(p / 2, math.inf) * of_queries, student_quantile(p / 2, df) * of_seeds)
 
-    return 2.0 * float(special.stdtr(df, special.ndtri(p / 2)))
+
+def _p_of(reached: float, of_queries: float, of_seeds: float, df: float) -> float:
+    """The p whose `_half_width` is `reached`, by halving its logarithm's range."""
+    low, high = LEAST_P, 1.0
+    for _ in range(NEWTON_STEPS):
+        p = math.sqrt(low * high)
+        low, high = (p, high) if _half_width(p, of_queries, of_seeds, df) > reached else (low, p)
+    return high
 
 
 def flip_p(differences: FloatVector, total: float) -> float:
@@ -191,7 +204,7 @@ def bootstrap_intervals(pairs: Sequence[PerFold], *, resamples: int = RESAMPLES)
     """The 95 % percentile interval of each pair's mean difference; the same for a pair whatever the others are.
 
     All pairs meet the same draws of a fold, which take longer than the rest. Draws of few seeds vary less than seeds
-    do: an interval narrower than Student's of V (see above) is widened to that, both sides alike.
+    do: an interval narrower than that of both errors (see above) is widened to it, both sides alike.
     """
     draws: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
     intervals = []
@@ -212,14 +225,13 @@ def bootstrap_intervals(pairs: Sequence[PerFold], *, resamples: int = RESAMPLES)
 
 
 def _student_interval(differences: PerFold) -> tuple[float, float]:
-    """The mean difference and half its 95 % interval by V; 0 where the seeds add nothing that draws could miss."""
+    """The mean difference and half its 95 % interval; 0 where the seeds add nothing that draws could miss."""
     n, means = sum(fold.shape[1] for fold in differences.values()), [fold.mean(axis=0) for fold in differences.values()]
     centre, seeds = math.fsum(map(np.sum, means)) / n, _between_seeds(differences)
     if not any(variance for variance, _ in seeds):
         return centre, 0.0
     over_queries = math.fsum(np.var(mean) * len(mean) for mean in means) / n**2
-    se, df = joined_error([(over_queries, math.inf), *seeds])
-    return centre, se * student_quantile((1 + BEYOND) / 2, df)
+    return centre, _half_width(1 - BEYOND, math.sqrt(over_queries), *joined_error(seeds))
 
 
 def _draws(fold: int, n_seeds: int, n_queries: int, resamples: int) -> tuple[FloatArray, FloatArray]:

@@ -5,6 +5,8 @@ They are shown, and kept in the folder of the run: summary.md for people, summar
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -42,7 +44,7 @@ def show_report(report: Report, stream: TextIO) -> None:
     if report.forgotten:
         show([retraining_grid(report)], stream)
     for note in report.notes:
-        print(note, file=stream)
+        print(textwrap.fill(note, shutil.get_terminal_size().columns) if stream.isatty() else note, file=stream)
 
 
 def result_grid(report: Report, metrics: Sequence[str]) -> Grid:

@@ -61,13 +61,13 @@ def test_another_method_begins_with_its_own_defaults() -> None:
 
 def test_the_papers_numbers_stay_only_beside_the_papers_study() -> None:
     """More seeds leave [expect] in place; other folds or another setting take it out."""
-    tables = {**SMALL, "expect": {"note": "n"}, "paper": {"title": "T"}}
+    tables = {**SMALL, "expect": {"note": "n"}, "paper": {"title": "T", "note": "So."}}
     assert "expect" in overridden(tables, {"seeds": [5], "federation.evaluate_every": [10]})
     assert "expect" not in overridden(tables, {"data.folds": [[2]]})
     assert "expect" in overridden(tables, {"data.dataset": ["sample"], "method.name": ["fpdgd"]})
     other = overridden(tables, {"federation.rounds": [5]})
     assert "expect" not in other
-    assert other["paper"]["title"] == "T, changed by options"
+    assert other["paper"] == {"title": "T, changed by options", "note": "Of the preset before options: So."}
 
 
 def test_values_are_read_as_toml_or_as_words() -> None:

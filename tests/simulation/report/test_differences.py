@@ -107,15 +107,17 @@ def test_false_alarms_stay_near_the_level(seeds: int, queries: float, seed: floa
     assert 0.01 < np.mean(np.array(ps) < 0.05) < 0.10
 
 
-@pytest.mark.parametrize(("seeds", "most"), [(3, 0.12), (5, 0.08)])
-def test_few_seeds_that_differ_much_mark_little(seeds: int, most: float) -> None:
-    """Of one fold whose seeds differ more than its queries: a variance of two or three is no known one.
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+def test_few_seeds_that_differ_much_mark_little(seeds: int, share: float) -> None:
+    """Whatever share of the error the seeds of a fold have, false alarms stay at the level, to 2.5 standard errors.
 
-    Taken for known, it made 17 % false alarms of three seeds, and 10 % of five.
+    With Satterthwaite's degrees for the whole error two seeds made 14 %, three 9 %; with none 17 % and more.
     """
     rng = np.random.default_rng(5)
-    studies = [rng.normal(0, 0.002, 100) + rng.normal(0, 0.02, (seeds, 1)) for _ in range(600)]
-    assert np.mean([query_test({1: study}).p < 0.05 for study in studies]) < most
+    of_seeds = 0.02 * np.sqrt(share / (1 - share) * seeds / 100)
+    studies = [rng.normal(0, 0.02, 100) + rng.normal(0, of_seeds, (seeds, 1)) for _ in range(600)]
+    assert np.mean([query_test({1: study}).p < 0.05 for study in studies]) < 0.072
 
 
 def test_the_interval_covers_the_truth() -> None:

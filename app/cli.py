@@ -106,7 +106,7 @@ class DeviceProgram(CommandsByName, Group):
         from app.commands.search import command as search
 
         if like := difflib.get_close_matches(name, COMMANDS, n=1, cutoff=LIKE):
-            say(f"searched for `{name}`; the command is `{like[0]}`")
+            say(f"searching for `{name}`; if you meant the command, it is `{like[0]}`")
         return "search", search, args
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -142,13 +142,13 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, value: bool) -
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
 )
 @click.option(
-    "--simulate", is_flag=True, expose_value=False, help="Run the laboratory: --simulate DATASET [OPTIONS]..."
+    "--simulate", is_flag=True, expose_value=False, help="Run a study in the laboratory; see --simulate --help."
 )
 @click.option(
-    "--pick", is_flag=True, expose_value=False, help="Choose files on the screen and print their paths: --pick --help."
+    "--pick", is_flag=True, expose_value=False, help="Choose files on the screen, print their paths; see --pick --help."
 )
 @click.option(
-    "--plain", is_flag=True, expose_value=False, help="Search in a dialogue of plain lines, without a screen."
+    "--plain", is_flag=True, expose_value=False, help="Search in plain lines of text, as for a screen reader."
 )
 @click.pass_context
 def program(ctx: click.Context) -> int:

@@ -46,22 +46,22 @@ class IndexSettings(Section, frozen=True):
     follow_symlinks: Annotated[bool, "Follow symbolic links; loops are visited once."] = False
     cross_mounts: Annotated[bool, "Enter other file systems mounted below a root."] = False
     max_file_mb: Annotated[
-        dict[str, Megabytes], "Skip larger files; in MB, by type. Types not listed here keep their default."
+        dict[str, Megabytes], "Skip files larger than this, in MB by type. Types not listed here keep their default."
     ] = field(default_factory=lambda: {kind: n_bytes / MEGABYTE for kind, n_bytes in MAX_FILE_BYTES.items()})
     max_text_mb: Annotated[
-        float, Meta(gt=0, le=1024), "Text kept of one document, in MB; the rest is cut, and marked as cut."
+        float, Meta(gt=0, le=1024), "Most text to index of one document, in MB; the rest is cut off, and marked so."
     ] = 4.0
     archives: Annotated[bool, "Index plain files in ZIP and TAR archives; in 7z and RAR if bsdtar is installed."] = True
     sources: Annotated[
         list[str],
-        "Data of other programs to read: firefox, chromium, thunderbird, maildir, imessage, whatsapp, "
+        "Other programs whose data is indexed: firefox, chromium, thunderbird, maildir, imessage, whatsapp, "
         "telegram, slack, discord; `foltr-search index --source NAME` adds to them.",
     ] = field(default_factory=list)
-    names: Annotated[bool, "Find unread files by name: pictures, music, programs, failures."] = True
+    names: Annotated[bool, "Also find by name what is not read: pictures, music, programs, failures."] = True
     secrets: Annotated[
         list[str],
-        "Files of keys and passwords, found by their names and not read; `!NAME` has one read. "
-        "No agent (mcp) gets what the default names.",
+        "Files with keys and passwords: found by name, but not read; `!NAME` makes an exception. "
+        "Agents (mcp) never get files on the default list.",
     ] = field(default_factory=default_secrets)
     workers: Annotated[int, Meta(ge=0, le=256), "Processes that read files; 0 chooses by the number of cores."] = 0
     seconds_per_file: Annotated[
@@ -74,7 +74,7 @@ class IndexSettings(Section, frozen=True):
 class SearchSettings(Section, frozen=True):
     """How queries are answered."""
 
-    limit: Annotated[int, Meta(ge=1, le=1000), "Candidates that are ranked; the longest result list."] = 100
+    limit: Annotated[int, Meta(ge=1, le=1000), "Documents that are ranked; a query has at most so many results."] = 100
     page_size: Annotated[int, Meta(ge=1, le=100), "Results on one page; learning uses these."] = 10
     languages: Annotated[
         list[str], 'Languages to stem, as in ["english", "german"]; empty: recognised for each document.'
@@ -87,27 +87,27 @@ class SearchSettings(Section, frozen=True):
 class MeaningSettings(Section, frozen=True):
     """Search by meaning, not only by words; needs the extra `meaning`."""
 
-    enabled: Annotated[bool, "Make vectors of texts on this device, and rank by them too."] = True
+    enabled: Annotated[bool, "Compute vectors of texts on this device, and rank by them, too."] = True
     model: Annotated[
-        str, "Folder of another encoder, model.onnx with vocab.txt or tokenizer.json; empty: the shipped."
+        str, "Folder of another encoder (model.onnx, and vocab.txt or tokenizer.json); empty: the shipped one."
     ] = ""
     one_shot: Annotated[
         bool,
-        "Use it for single commands too; each takes .4 s longer (1.7 with texts in several languages "
-        "and the extra for them), but where a resident process answers.",
+        "Also in single commands, which then take .4 s longer (1.7 s with texts in several languages and "
+        "the extra `languages`), unless a resident process answers.",
     ] = True
     languages: Annotated[bool, "Also find texts in other languages than the query; needs the extra `languages`."] = True
-    pause_on_battery: Annotated[bool, "Make no vectors on battery."] = True
+    pause_on_battery: Annotated[bool, "Compute no vectors while on battery."] = True
 
 
 class Recognition(Section, frozen=True):
-    """Making text of what is no text yet, in the background."""
+    """Text that is recognised in pictures, scans and recordings, in the background."""
 
     minutes_per_day: Annotated[
         float, Meta(ge=0, le=1440), "Processor time per day in the background, in minutes; 0: no limit."
     ] = 60.0
-    pause_on_battery: Annotated[bool, "Pause in the background on battery."] = True
-    max_file_mb: Annotated[float, Meta(gt=0, le=100_000), "Skip larger files; in MB."] = 100.0
+    pause_on_battery: Annotated[bool, "Pause in the background while on battery."] = True
+    max_file_mb: Annotated[float, Meta(gt=0, le=100_000), "Skip files larger than this, in MB."] = 100.0
 
     @property
     def max_bytes(self) -> int:
@@ -124,7 +124,7 @@ class OcrSettings(Recognition, frozen=True):
     languages: Annotated[list[str], 'Languages for tesseract, as in ["eng", "deu"]; rapidocr needs none.'] = field(
         default_factory=lambda: ["eng"]
     )
-    max_pages: Annotated[int, Meta(ge=1, le=10_000), "Pages to read of one PDF."] = 30
+    max_pages: Annotated[int, Meta(ge=1, le=10_000), "Most pages of one PDF to recognise."] = 30
     seconds_per_file: Annotated[
         float, Meta(gt=0, le=3600), "Processor time for one file, in seconds; what was read by then is kept."
     ] = 60.0
@@ -136,15 +136,15 @@ class SpeechSettings(Recognition, frozen=True):
     background: Annotated[
         bool, "Recognise in the background, after all else; otherwise only `index --speech` does."
     ] = False
-    max_file_mb: Annotated[float, Meta(gt=0, le=100_000), "Skip larger files; in MB."] = 4_000.0
-    max_minutes: Annotated[int, Meta(ge=1, le=10_000), "Minutes to recognise of one recording."] = 240
+    max_file_mb: Annotated[float, Meta(gt=0, le=100_000), "Skip files larger than this, in MB."] = 4_000.0
+    max_minutes: Annotated[int, Meta(ge=1, le=10_000), "Most minutes of one recording to recognise."] = 240
 
 
 class LearningSettings(Section, frozen=True):
     """How the ranking learns from what you open."""
 
     enabled: Annotated[bool, "Learn from opened results; off: order by the shipped ranker."] = True
-    strength: Annotated[float, Meta(ge=0, le=2), "How far learning may move results; 0 not at all, 1 as shipped."] = 1.0
+    strength: Annotated[float, Meta(ge=0, le=2), "How far learning may move results: 0 not at all, 1 as usual."] = 1.0
     exploration: Annotated[
         float, Meta(ge=0, le=10), "Temperature at which close results swap places at random; 0: never."
     ] = 0.0
@@ -155,14 +155,12 @@ class LearningSettings(Section, frozen=True):
         "Step size of each lesson of the neural ranker (pairwise differentiable gradient descent).",
     ] = 0.5
     bound: Annotated[
-        float, Meta(ge=0, le=100), "Two results change places only if their text scores are closer than this."
+        float, Meta(ge=0, le=100), "Learning swaps two results only if their text scores are closer than this."
     ] = 2.5
-    remember_picks: Annotated[bool, "Raise documents you opened before, and for which query; kept as keyed hashes."] = (
-        True
-    )
+    remember_picks: Annotated[bool, "Remember what you opened for which query (as keyed hashes), and raise it."] = True
     interleave: Annotated[bool, "Mix the learned order with plain BM25 to measure which is better (see stats)."] = False
     max_interactions: Annotated[
-        int, Meta(ge=0, le=1_000_000), "Interactions kept (features, ranking and clicks; no text)."
+        int, Meta(ge=0, le=1_000_000), "Most result pages kept to learn from (features, ranking, clicks; no text)."
     ] = 10_000
 
 
@@ -170,19 +168,19 @@ class HistorySettings(Section, frozen=True):
     """Past queries; none are kept unless you turn this on."""
 
     enabled: Annotated[bool, "Keep the text of past queries on this device."] = False
-    max_entries: Annotated[int, Meta(ge=0, le=1_000_000), "Queries kept; the oldest go first."] = 1000
+    max_entries: Annotated[int, Meta(ge=0, le=1_000_000), "Most queries kept; the oldest are deleted first."] = 1000
 
 
 class ScreenSettings(Section, frozen=True):
     """The terminal screen."""
 
-    theme: Annotated[str, "auto: light or dark as the terminal; or one of the palette: ansi-dark, nord, ..."] = "auto"
+    theme: Annotated[str, "auto: light or dark like the terminal; or a theme of the palette, as nord."] = "auto"
     preview: Annotated[bool, "Show the preview pane beside the results."] = True
     pictures: Annotated[
         Literal["auto", "kitty", "sixel", "blocks", "off"],
         "Pictures and PDF pages. auto: kitty's protocol or sixels if available, else blocks.",
     ] = "auto"
-    remember: Annotated[bool, "Start with the theme, panes, rows and filters of last time."] = True
+    remember: Annotated[bool, "Start with the theme, panes, rows and filters of the last time."] = True
     keys: Annotated[
         dict[str, str], 'Keys by action, as in { open = "enter", preview = "ctrl+o" }; `?` lists the actions.'
     ] = field(default_factory=dict)
@@ -191,33 +189,31 @@ class ScreenSettings(Section, frozen=True):
 class OpenSettings(Section, frozen=True):
     """Programs that open a result; {path}, {line}, {page} and {seconds} are filled in, and no shell is involved."""
 
-    editor: Annotated[str, 'As in "code --goto {path}:{line}"; empty: $VISUAL, then $EDITOR.'] = ""
-    pager: Annotated[str, 'As in "less +{line} {path}"; empty: $PAGER, then less.'] = ""
-    opener: Annotated[str, "Empty: the system's own (xdg-open, open, the Windows shell)."] = ""
-    pdf: Annotated[str, 'As in "zathura -P {page} {path}"; empty: a known viewer when a page is asked for.'] = ""
+    editor: Annotated[str, 'Editor, as in "code --goto {path}:{line}"; empty: $VISUAL, then $EDITOR.'] = ""
+    pager: Annotated[str, 'Pager, as in "less +{line} {path}"; empty: $PAGER, then less.'] = ""
+    opener: Annotated[str, "Program for any file; empty: the system's own (xdg-open, open, the Windows shell)."] = ""
+    pdf: Annotated[str, 'PDF viewer, as in "zathura -P {page} {path}"; empty: a known one, to open at a page.'] = ""
     player: Annotated[
-        str, 'As in "mpv --start={seconds} {path}"; empty: a known player when a moment is asked for.'
+        str, 'Media player, as in "mpv --start={seconds} {path}"; empty: a known one, to start at a moment.'
     ] = ""
     mail: Annotated[
         str,
-        'As in "thunderbird {path}", "neomutt -f {mailbox}" or "xdg-open mid:{message_id}"; {path} is a'
-        " file with this mail alone; empty: as any file, else the pager.",
+        'Mail program, as in "thunderbird {path}", "neomutt -f {mailbox}" or "xdg-open mid:{message_id}"; {path} is'
+        " a file with only this mail; empty: as any file, else the pager.",
     ] = ""
-    folder: Annotated[
-        str, 'As in "yazi {path}" or "mc {folder}", for the folder of a result; empty: the system\'s own.'
-    ] = ""
-    addresses: Annotated[
-        list[str], 'Address schemes to open besides the web\'s, as in ["joplin"], for your own readers.'
-    ] = field(default_factory=list)
-    enter: Annotated[Literal["system", "editor", "pager", "folder"], "How results open by default."] = "system"
+    folder: Annotated[str, 'File manager, as in "yazi {path}" or "mc {folder}"; empty: the system\'s own.'] = ""
+    addresses: Annotated[list[str], 'Address schemes to open besides the web\'s, as in ["joplin"].'] = field(
+        default_factory=list
+    )
+    enter: Annotated[Literal["system", "editor", "pager", "folder"], "What opens a result by default."] = "system"
 
 
 class ResidentSettings(Section, frozen=True):
-    """The process that answers commands at once (`foltr-search serve`); without it each works alone."""
+    """The resident process (`foltr-search serve`), with which commands answer at once."""
 
     start: Annotated[
         Literal["when asked", "on demand"],
-        "on demand: the first `search` starts one that only answers, and exits when idle.",
+        "when asked: only `serve` starts it; on demand: `search` does, to answer only, until idle.",
     ] = "when asked"
     idle_minutes: Annotated[float, Meta(gt=0, le=10_080), "Minutes without a query before it exits (serve --idle)."] = (
         10.0
@@ -233,7 +229,7 @@ class FederationSettings(Section, frozen=True):
     epsilon_budget: Annotated[
         float, Meta(gt=0, le=1000), "Send nothing that would exceed this epsilon within budget_days."
     ] = 10.0
-    budget_days: Annotated[int, Meta(ge=1, le=36_500), "Days in a row that may spend at most the budget."] = 365
+    budget_days: Annotated[int, Meta(ge=1, le=36_500), "Days in a row to which epsilon_budget applies."] = 365
     delta: Annotated[float, Meta(gt=0, le=0.01), "Delta at which epsilon is stated and the budget is counted."] = 1e-5
     allow_unprotected: Annotated[
         bool, "Also send updates from which the server can read what was opened; for research."
@@ -241,18 +237,18 @@ class FederationSettings(Section, frozen=True):
     timeout_seconds: Annotated[float, Meta(gt=0, le=600), "Longest time for one request to the server, in seconds."] = (
         20.0
     )
-    retries: Annotated[int, Meta(ge=0, le=10), "Times that a failed request is repeated."] = 3
-    proxy: Annotated[str, 'Empty: none; "environment": as HTTPS_PROXY says; or the address of a proxy.'] = ""
-    ca: Annotated[str, "PEM file of the authorities for the group's server; empty: the usual ones."] = ""
+    retries: Annotated[int, Meta(ge=0, le=10), "How many times a failed request is repeated."] = 3
+    proxy: Annotated[str, 'Address of a proxy; empty: none; "environment": as HTTPS_PROXY says.'] = ""
+    ca: Annotated[str, "PEM file of certificate authorities for the group's server; empty: the usual ones."] = ""
 
 
 class DevicesSettings(Section, frozen=True):
     """Several computers as one (`foltr-search devices`); docs/devices.md says what is shared."""
 
-    share: Annotated[list[str], "Settings to share; on each device its own config.toml wins."] = field(
+    share: Annotated[list[str], "Settings to share among your computers; config.toml overrides them on each."] = field(
         default_factory=lambda: ["learning.strength", "learning.bound", "search.languages", "search.page_size"]
     )
-    ask: Annotated[list[str], "Other machines to search over ssh, by their ssh names; `search --on` does it once."] = (
+    ask: Annotated[list[str], "Machines, by their ssh names, that each search asks, too; `search --on` asks once."] = (
         field(default_factory=list)
     )
     ask_seconds: Annotated[float, Meta(gt=0, le=60), "Seconds to wait for a machine that does not answer."] = 3.0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from console.command_line import FAILED, CommandsByName, run
+from console.command_line import FAILED, CommandsByName, CommandWithExamples, run
 from console.durable import what_failed
 from console.extras import how_to_add
 
@@ -39,7 +39,14 @@ COMMANDS: Mapping[str, str] = {
 """Each command's module, whose `command` it is, or `MODULE:NAME`; imported only when it is asked for."""
 
 
-class ServerProgram(CommandsByName):
+EXAMPLES = """
+foltr-server serve                 start (the first time: make a group, print an invite)
+foltr-server invite --note Ada     another invite link
+foltr-server rounds                what happened
+"""
+
+
+class ServerProgram(CommandsByName, CommandWithExamples):
     """The operator's commands."""
 
     modules = COMMANDS
@@ -50,27 +57,24 @@ class ServerProgram(CommandsByName):
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] in ("federation_server", "foltr"):
                 raise
-            raise click.ClickException(
-                f"{error.name} is missing; install the server with: {how_to_add('server')}"
-            ) from error
+            raise click.ClickException(f"{error.name} is missing; to add it: {how_to_add('server')}") from error
 
 
-@click.command(cls=ServerProgram, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=ServerProgram,
+    examples=EXAMPLES,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="FOLTR_SERVER_FOLDER",
-    help="The folder of settings, keys and SQLite; default: the user's data folder.",
+    help="The folder of settings, keys and SQLite; default: one in the user's data folder.",
 )
 @click.pass_context
 def program(ctx: click.Context, folder: Path | None) -> None:
-    """Serve one group: its devices send noised ranker updates and get a better shared ranker back.
-
-    \b
-    foltr-server serve                 start (the first time: make a group, print an invite)
-    foltr-server invite --note Ada     another invite link
-    foltr-server rounds                what happened
-    """
+    """Serve one group: its devices send noised ranker updates and get a better shared ranker back."""
     ctx.obj = folder or _default_folder()
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
@@ -83,7 +87,7 @@ def _default_folder() -> Path:
     try:
         return user_data_path(NAME)
     except RuntimeError as error:
-        raise click.UsageError("there is no home folder; set HOME, or name the server's own by --folder") from error
+        raise click.UsageError("there is no home folder; set HOME, or name a folder with --folder") from error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

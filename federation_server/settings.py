@@ -46,19 +46,19 @@ class ServerSettingsError(FoltrError):
 
 
 class ServerSection(Section, frozen=True):
-    """Where the server listens and what it keeps its rows in."""
+    """Where the server listens and stores its data."""
 
-    address: Annotated[str, "Address to listen on; loopback unless you change it."] = "127.0.0.1"
+    address: Annotated[str, "Address to listen on; by default only this machine reaches it."] = "127.0.0.1"
     port: Annotated[Port, "Port to listen on."] = 8421
-    public: Annotated[str, "Address in invite links; default http(s)://address:port."] = ""
+    public: Annotated[str, "Address in invite links; empty: http(s)://address:port."] = ""
     database: Annotated[str, "sqlite:///file, relative to this file, or postgresql+psycopg://user@host/name."] = (
         "sqlite:///foltr-server.sqlite"
     )
     keys: Annotated[str, "The file of the server's secrets, relative to this file."] = "keys.json"
-    trusted_proxies: Annotated[list[str], "Proxies whose X-Forwarded-For is believed; nobody's by default."] = field(
+    trusted_proxies: Annotated[list[str], "Proxies whose X-Forwarded-For is believed; none by default."] = field(
         default_factory=list
     )
-    shutdown_seconds: Annotated[Count, "How long requests may still run when the server stops."] = 10
+    shutdown_seconds: Annotated[Count, "Seconds that requests may still take when the server stops."] = 10
 
 
 class TlsSection(Section, frozen=True):
@@ -66,29 +66,27 @@ class TlsSection(Section, frozen=True):
 
     mode: Annotated[
         Literal["off", "self-signed", "files"],
-        "off (loopback, or behind a proxy), self-signed (pinned by the invite), files.",
+        "off: on loopback or behind a proxy; self-signed: invites pin it; files: your own.",
     ] = "off"
-    certificate: Annotated[str, "PEM file, relative to this file."] = "certificate.pem"
-    private_key: Annotated[str, "PEM file, relative to this file."] = "certificate-key.pem"
+    certificate: Annotated[str, "PEM file of the certificate, relative to this file."] = "certificate.pem"
+    private_key: Annotated[str, "PEM file of its key, relative to this file."] = "certificate-key.pem"
 
 
 class RoundsSection(Section, frozen=True):
-    """When a round closes."""
+    """When a round closes. What is fixed with the group cannot change later."""
 
     quorum: Annotated[int, Meta(ge=0), "Updates that close a round at once; 0: those of all active members."] = 0
-    floor: Annotated[Count, "A round never closes with fewer updates; fixed with the group."] = 3
-    hours: Annotated[float, Meta(gt=0, le=8760), "Until a round's deadline."] = 168.0
+    floor: Annotated[Count, "Fewest updates with which a round closes; fixed with the group."] = 3
+    hours: Annotated[float, Meta(gt=0, le=8760), "Hours until a round's deadline."] = 168.0
     sum_hours: Annotated[
-        float, Meta(gt=0, le=8760), "Sealed: until the threshold of the committee's answers suffices."
+        float, Meta(gt=0, le=8760), "Sealed: hours to wait for the whole committee; then its threshold suffices."
     ] = 24.0
-    n_local: Annotated[Count, "A device replays at most so many of its interactions a round; fixed with the group."] = (
-        40
-    )
+    n_local: Annotated[Count, "Most interactions a device learns from in a round; fixed with the group."] = 40
     in_period: Annotated[
-        int, Meta(ge=0), "Rounds in a period, then the group rests; 0: no end; fixed with the group."
+        int, Meta(ge=0), "Rounds in a period, then the group rests; 0: no limit; fixed with the group."
     ] = 4
     period_days: Annotated[
-        int, Meta(ge=1, le=36_500), "What rounds and privacy are counted over; fixed with the group."
+        int, Meta(ge=1, le=36_500), "Length of a period in days, for rounds and privacy; fixed with the group."
     ] = 365
 
 
@@ -105,7 +103,7 @@ SUM_PRIVACY = Gaussian(clip=0.8, noise_multiplier=2.17, distributed=True)
 class MethodSection(Section, frozen=True):
     """How devices learn; fixed when the group is made."""
 
-    mode: Annotated[Mode, "What the server learns: each update, their sum alone, several sums; see docs/server.md."] = (
+    mode: Annotated[Mode, "open: the server reads each update; sealed: only their sum; grouped: several sums."] = (
         "sealed"
     )
     name: Annotated[Literal["fpdgd"], "The federated method."] = "fpdgd"
@@ -113,7 +111,7 @@ class MethodSection(Section, frozen=True):
     shared: Annotated[list[str], "Features whose weights the group learns; the others stay as shipped. []: all."] = (
         field(default_factory=lambda: list(SHARED))
     )
-    learning_rate: Annotated[float, Meta(gt=0), "eta of the devices."] = 0.5
+    learning_rate: Annotated[float, Meta(gt=0), "Learning rate of the devices (eta)."] = 0.5
     longest_step: Annotated[float, Meta(ge=0), "How far one page may move an update, in points; 0: no limit."] = 0.15
     longest_query: Annotated[
         float, Meta(ge=0), "How far all pages of one query may move an update together; 0: no limit."
@@ -133,16 +131,16 @@ class MethodSection(Section, frozen=True):
 class AggregationSection(Section, frozen=True):
     """How updates are joined."""
 
-    rule: Annotated[Aggregation, "How updates are joined in peace; see docs/methods.md."] = Mean()
+    rule: Annotated[Aggregation, "How updates are joined unless under attack; see docs/methods.md."] = Mean()
     optimizer: Annotated[Optimizer, "What the server does with the joined update; sgd at 1 is FedAvg."] = SGD()
     largest_weight: Annotated[
-        Count, "Cap of the interactions that count for one device; unused while privacy is on."
+        Count, "Most interactions that count for one device; unused if there is a privacy mechanism."
     ] = 50
     guard: Annotated[
         bool | Literal["by-mode"], "Switch to a robust rule while updates look like an attack; by-mode: in open groups."
     ] = "by-mode"
     assumed_malicious: Annotated[
-        int, Meta(ge=0), "How many members the robust rule withstands; 0 takes a fifth of the updates."
+        int, Meta(ge=0), "How many members the robust rule withstands; 0: a fifth of the updates."
     ] = 0
 
 
@@ -153,40 +151,40 @@ class ForgettingSection(Section, frozen=True):
         Literal["by-mode", "reaggregate", "noise", "rollback", "federaser"],
         "See docs/server.md, Forget-me; by-mode: reaggregate in open groups, else noise.",
     ] = "by-mode"
-    every: Annotated[Count, "FedEraser: every so many rounds the server keeps the updates."] = 10
+    every: Annotated[Count, "FedEraser: keep the updates of every so many rounds."] = 10
     n_unlearn: Annotated[
         Count, "FedEraser: interactions a device replays in a forgetting round; fixed with the group."
     ] = 50
 
 
 class RetentionSection(Section, frozen=True):
-    """How long rows stay."""
+    """How many days data is kept."""
 
-    update_days: Annotated[Days, "Updates of closed rounds; 0 keeps none but FedEraser's."] = 30
+    update_days: Annotated[Days, "Updates of closed rounds; 0: none but FedEraser's."] = 30
     invite_days: Annotated[Days, "Used and expired invites."] = 30
-    member_days: Annotated[Days, "A membership ends after so many days; 0 means never."] = 0
+    member_days: Annotated[Days, "A membership, which then ends; 0: without end."] = 0
     receipt_days: Annotated[int, Meta(ge=1, le=36_500), "Receipts of forget-me requests."] = 365
 
 
 class LimitsSection(Section, frozen=True):
-    """Against floods."""
+    """Limits against floods of requests."""
 
-    device_per_minute: Annotated[Count, "Requests of one device."] = 60
-    address_per_minute: Annotated[Count, "Requests of one IPv4 address or IPv6 /64."] = 600
+    device_per_minute: Annotated[Count, "Requests of one device in a minute."] = 60
+    address_per_minute: Annotated[Count, "Requests of one IPv4 address or IPv6 /64 in a minute."] = 600
     address_connections: Annotated[Count, "Open connections of one such address."] = 64
-    joins_per_hour: Annotated[Count, "Attempts to join from one address."] = 20
-    body_bytes: Annotated[int, Meta(ge=0), "Largest body; 0 takes what an update needs."] = 0
+    joins_per_hour: Annotated[Count, "Attempts to join from one address in an hour."] = 20
+    body_bytes: Annotated[int, Meta(ge=0), "Largest body of a request; 0: as large as an update needs."] = 0
     depot_files: Annotated[
-        int, Meta(ge=0, le=DEPOT_FILES), "Files that one member's computers may keep here for each other; 0 keeps none."
+        int, Meta(ge=0, le=DEPOT_FILES), "Files that one member's computers may store here for each other; 0: none."
     ] = 500
-    depot_bytes: Annotated[int, Meta(ge=0), "Bytes of these files."] = 33_554_432
+    depot_bytes: Annotated[int, Meta(ge=0), "Bytes of these files together."] = 33_554_432
 
 
 class OperationsSection(Section, frozen=True):
     """What an operator watches."""
 
-    metrics_address: Annotated[str, "Where Prometheus metrics are served."] = "127.0.0.1"
-    metrics_port: Annotated[Port, "Port of the metrics; 0 serves none."] = 9421
+    metrics_address: Annotated[str, "Address at which Prometheus metrics are served."] = "127.0.0.1"
+    metrics_port: Annotated[Port, "Port of the metrics; 0: no metrics."] = 9421
     log: Annotated[Literal["text", "json"], "Form of the log on stderr."] = "text"
     dashboard: Annotated[bool, "Serve the dashboard; needs `foltr-server keys dashboard`."] = True
 
@@ -234,7 +232,7 @@ def _sealed_contradictions(settings: ServerSettings) -> Iterator[str]:
     """What a group cannot have whose server learns sums alone: refused, never silently weaker."""
     mode, joining = settings.method.mode, settings.aggregation
     if not isinstance(settings.method.mechanism, Gaussian):
-        yield f"method.privacy: a {mode} group adds Gaussian noise to its sum; other noise has no account there"
+        yield f"method.privacy: a {mode} group adds Gaussian noise to its sum; no other noise can be accounted for"
     if joining.guard is True:
         yield f"aggregation.guard = true judges single updates, which the server of a {mode} group never sees"
     if mode == "sealed" and not isinstance(joining.rule, Mean):
@@ -245,7 +243,7 @@ def _sealed_contradictions(settings: ServerSettings) -> Iterator[str]:
             f'{mode} group never has; there are "noise" and "rollback"'
         )
     if settings.rounds.quorum:
-        yield f"rounds.quorum: a {mode} round closes when its cohort has answered; so many of them hide nobody"
+        yield f"rounds.quorum: wanted 0 in a {mode} group, whose rounds close when their cohort has answered"
 
 
 SCHEME = Scheme(

@@ -49,7 +49,7 @@ KEYS = {
 
 EXAMPLES = """
 foltr-search --simulate mq2008                       FPDGD, three kinds of users, all folds
-foltr-search --simulate mslr                         without the data: runs on made-up data in its place
+foltr-search --simulate mslr                         if you lack the data, it runs on made-up data instead
 foltr-search --simulate --list                       data sets, methods and presets
 foltr-search --simulate mq2008 --method fpdgd,foltr-es --seeds 5 --jobs 4
 foltr-search --simulate mslr --privacy gaussian:clip=1,noise_multiplier=2
@@ -77,42 +77,42 @@ class _Study(CommandWithExamples):
 @click.command(cls=_Study, examples=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("dataset", required=False)
 @click.option(
-    "--data", "folder", metavar="DIR", help="The folder of data sets; default: FOLTR_DATASETS, then simulation.toml."
+    "--data", "folder", metavar="DIR", help="Folder of data sets; default: $FOLTR_DATASETS, then simulation.toml."
 )
 @click.option("--preset", metavar="PAPER/TABLE", help=f"A preset by name or path; default: {DEFAULT_PRESET}.")
-@click.option("--method", metavar="NAME,...", help="Methods, as --list shows them.")
+@click.option("--method", metavar="NAME,...", help="Learning methods, as --list shows them.")
 @click.option("--ranker", metavar="linear|neural", help="The kind of ranker to learn.")
 @click.option("--hidden", metavar="N", help="Hidden units of the neural ranker.")
-@click.option("--clicks", metavar="MODEL,...", help="perfect, navigational, informational, poison, pbm, fedips.")
+@click.option("--clicks", metavar="MODEL,...", help="Users: perfect, navigational, informational, poison, pbm, fedips.")
 @click.option("--clients", metavar="N", help="Number of clients.")
 @click.option("--local", metavar="N", help="Interactions per client and round.")
 @click.option("--rounds", metavar="N", help="Number of rounds.")
 @click.option("--learning-rate", metavar="RATE", help="The method's learning rate.")
 @click.option("--aggregation", metavar="RULE,...|RULE:KEY=VALUE,...", help="The server's aggregation rule.")
 @click.option("--privacy", metavar="MECHANISM:KEY=VALUE,...", multiple=True, help="The privacy mechanism.")
-@click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Any other key of a preset.")
+@click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Any preset key; see docs/presets.md.")
 @click.option("--folds", metavar="1,2|1-5|all", help="Folds of the data set.")
 @click.option("--seeds", metavar="N|1,7", help="Number of seeds (3 means 1, 2 and 3), or a list of them.")
 @click.option("--evaluate-every", metavar="ROUNDS", help="Rounds between two rows of results; 0 gives twenty rows.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cells to run at a time; default: one per core.")
-@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where cells run.")
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Run here, or on Ray.")
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the results; default: a new one here."
 )
 @click.option("--resume", is_flag=True, help="Continue the run in --out; finished cells are not run again.")
-@click.option("--pictures", metavar="METRIC,...|all", help="Metrics to draw; default: those of the paper.")
+@click.option("--pictures", metavar="METRIC,...|all", help="Metrics to plot; default: those of the paper.")
 @click.option("--verify", metavar="DIR|reproduction", help="Run finished cells again and compare their rows.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="How many cells --verify draws; default: all.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Verify N cells drawn at random; default: all.")
 @click.option(
     "--with", "with_", multiple=True, metavar="FILE", help="Add methods, attacks and more from a file or package."
 )
-@click.option("--submit", metavar="FILE", help="Run FILE through all trials of the leaderboard; print its row.")
+@click.option("--submit", metavar="FILE", help="Run the method in FILE through the leaderboard's trials.")
 @click.option("--list", "listing", is_flag=True, help="List data sets, methods, rules, attacks and presets.")
 def command(dataset: str | None, listing: bool, **options: Any) -> int:
     """Simulate federated online learning to rank on DATASET: a name from --list, or a folder in LETOR's format.
 
-    Options override the preset's keys. A comma list tries each value, in every combination with the others. Without
-    options a quick study runs: FPDGD, three kinds of users, all folds.
+    Options override the preset's keys. If several values are given, separated by commas, each is tried, in every
+    combination with the others. Without options a quick study runs: FPDGD, three kinds of users, all folds.
     """
     with heard_interrupts():
         return _carried_out(dataset, listing, options)
@@ -167,7 +167,7 @@ def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:
 
     overrides = _overrides(dataset, options)
     if options["resume"] and options["out"] is None:
-        raise click.UsageError("--resume needs the folder to go on in: --out DIR", click.get_current_context())
+        raise click.UsageError("--resume needs --out DIR, the folder to continue", click.get_current_context())
     if options["resume"] and dataset is None and options["preset"] is None:
         from simulation.cells.preset import preset_tables
         from simulation.experiment import stored_preset
@@ -175,7 +175,7 @@ def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:
         tables = preset_tables(stored_preset(options["out"]))
         return decode_preset(overridden(tables, overrides), source=str(options["out"]))
     if dataset is None and options["preset"] is None:
-        raise click.UsageError("wanted a DATASET or --preset; --list shows both", click.get_current_context())
+        raise click.UsageError("wanted a DATASET or --preset; --list shows all", click.get_current_context())
     name = options["preset"] or DEFAULT_PRESET
     tables = load_tables(name)
     if options["preset"] is None:

@@ -32,7 +32,7 @@ class _Name(click.Choice[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         by_hand = ctx is not None and ctx.info_name in ("log", "reset") and re.fullmatch(ASSISTANT, value)
         if value not in ASSISTANTS and not by_hand:
-            self.fail(f"wanted one of {', '.join(ASSISTANTS)}, got {value!r}; any other is configured by its manual")
+            self.fail(f"wanted one of {', '.join(ASSISTANTS)}, got {value!r}; set up others by hand, by their manual")
         return value
 
 
@@ -65,7 +65,7 @@ def list_() -> int:
             learns = "learns" if "--learn" in started else "does not learn"
             click.echo(f"{name}\t{count(_n_requests(name), 'request')}\t{learns}\t{' '.join(folders)}")
     if not n_listed:
-        say(f"no assistant has access; foltr-search assistant install NAME FOLDER... adds: {', '.join(ASSISTANTS)}")
+        say(f"no assistant has access; add {', '.join(ASSISTANTS)} by foltr-search assistant install NAME FOLDER...")
     return FOUND if n_listed else NOTHING_FOUND
 
 
@@ -75,7 +75,7 @@ def list_() -> int:
 @click.option("--learn", is_flag=True, help="Learn a separate ranking from what it fetches; yours never changes.")
 @_yes
 def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:
-    """Let the assistant NAME search and read the indexed documents below FOLDER..., and nothing else.
+    """Let the assistant NAME search and read the indexed documents in FOLDER..., and nothing else.
 
     This adds one entry to its configuration, or replaces the old one. You see the change before it is written.
     """
@@ -91,14 +91,14 @@ def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:
 @_name
 @_yes
 def remove(name: str, yes: bool) -> int:
-    """Remove this program from the configuration of the assistant NAME. Its log stays: see `reset`."""
+    """Remove this program from the configuration of the assistant NAME. Its log stays; `reset` deletes it."""
     text = ASSISTANTS[name].without_entry(_home())
     return _exchange(ASSISTANTS[name], text, "restart the assistant: until then it can still search", yes=yes)
 
 
 @command.command("log", examples="foltr-search assistant log cursor --limit 20")
 @_name
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show the newest requests.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show at most so many.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line (docs/json-output.md).")
 def log(name: str, limit: int, as_json: bool) -> int:
     """Show what the assistant NAME asked and which documents it got, newest first.
@@ -139,14 +139,14 @@ def log(name: str, limit: int, as_json: bool) -> int:
 @_name
 @_yes
 def reset(name: str, yes: bool) -> int:
-    """Delete what the assistant NAME asked and taught."""
+    """Delete the log of the assistant NAME and what was learned from it."""
     from app.commands.model import forget_everything, opened
 
-    ask(f"Forget what {name} asked and taught?", yes=yes)
+    ask(f"Delete the log of {name} and what was learned from it?", yes=yes)
     with opened(to_change=True, assistant=name) as search:
         forget_everything(search)
         search.store.erase("requests")
-    say(f"deleted what {name} asked and taught")
+    say(f"deleted the log of {name} and what was learned from it")
     return 0
 
 

@@ -23,10 +23,10 @@ foltr-search restore --verify FILE            only check it
     "--to", "target", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file to write."
 )
 def backup(target: Path) -> int:
-    """Save what was learned, the folders, settings and saved searches in one file, while anything runs.
+    """Save what was learned, the list of folders, settings and saved searches in one file; nothing needs to be stopped.
 
-    It includes picks, and past queries if you keep them, but not the index, which comes from your files. It holds this
-    device's keys: keep it to yourself.
+    It includes picks, and past queries if you keep them, but not the index, which can be rebuilt from your files. It
+    contains this device's keys, so show it to nobody.
     """
     import time
 
@@ -47,10 +47,10 @@ def backup(target: Path) -> int:
 @click.option("--verify", "only_verify", is_flag=True, help="Only check the backup.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def restore(file: Path, only_verify: bool, yes: bool) -> int:
-    """Replace what was learned, the folders, settings and saved searches with the backup FILE.
+    """Replace what was learned, the list of folders, settings and saved searches by those of the backup FILE.
 
-    What was spent on privacy since stays spent, and a group that was joined or left since stays so. The index does not
-    change; `index` builds one if it is missing. Files that the backup lacks stay.
+    Privacy budget spent since the backup stays spent, and a group joined or left since stays joined or left. The index
+    does not change; `index` builds one if it is missing. Files that are not in the backup stay.
     """
     from app.backup import read_backup, replaced
     from app.backup import restore as put_back
@@ -66,7 +66,7 @@ def restore(file: Path, only_verify: bool, yes: bool) -> int:
         return 0
     if there := replaced(paths, inside):
         named = ", ".join(printed_path(str(path)) for path in there)
-        ask(f"What these hold now is lost: {named}. Restore?", yes=yes)
+        ask(f"The present contents of these are lost: {named}. Restore?", yes=yes)
     put_back(paths, file)
     say("restored; `foltr-search index` brings the index up to date")
     return 0

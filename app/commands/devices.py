@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 EXAMPLES = """
 foltr-search devices new --folder ~/Dropbox/foltr     on the first computer: shows a code
 foltr-search devices join --folder ~/Dropbox/foltr    on each other one, once the folder is there
-foltr-search devices new --server                     in place of a folder: by your group's server
+foltr-search devices new --server                     instead of a folder: your group's server
 foltr-search devices                                  list your computers
-foltr-search devices remove old-laptop                it was lost: it can read nothing new
+foltr-search devices remove old-laptop                if it was lost: it can read nothing new
 """
 FOLDER = click.option(
     "--folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
@@ -29,7 +29,7 @@ FOLDER = click.option(
 )  # fmt: skip
 SERVER = click.option(
     "--server", is_flag=False, flag_value="", metavar="[ADDRESS]",
-    help="In place of a folder: your group's server, or the one at the ADDRESS that `devices new` shows.",
+    help="Instead of a folder: your group's server, or the one at the ADDRESS that `devices new` shows.",
 )  # fmt: skip
 NAME = click.option("--name", default=platform.node() or "device", help="Name for this computer.")
 
@@ -51,9 +51,9 @@ def command(ctx: click.Context) -> int:
 @NAME
 @click.option("--replace", "replaces", is_flag=True, help="Delete what your group's server keeps for other computers.")
 def new(folder: Path | None, server: str | None, name: str, replaces: bool) -> int:
-    """Show the code for one more computer to join; the first time, start with a folder or your group's server.
+    """Show the code with which another computer joins; the first time, name a folder or your group's server.
 
-    The code opens everything your computers exchange: show it to nobody.
+    Whoever has the code can read everything your computers exchange: show it to nobody.
     """
     from app.devices.own_devices import OwnDevices
 
@@ -63,13 +63,13 @@ def new(folder: Path | None, server: str | None, name: str, replaces: bool) -> i
     place = _place(devices, folder, server)
     is_alone = devices.keys is None or devices.keys.has_left
     if replaces and (server is None or not is_alone):
-        raise click.UsageError("--replace goes with --server, on a computer that is alone")
+        raise click.UsageError("--replace needs --server, and a computer that is not joined to others")
     if is_alone:
         if not place:
-            raise click.UsageError("wanted --folder FOLDER, one that your computers have in common, or --server")
+            raise click.UsageError("wanted --folder FOLDER (one that all your computers reach) or --server")
         devices.begin(name, place, replaces=replaces)
     elif devices.keys and place and place != devices.keys.folder:
-        raise click.UsageError(f"your computers meet in {devices.keys.folder}; `devices sync` takes another place")
+        raise click.UsageError(f"your computers exchange in {devices.keys.folder}; `devices sync` can change that")
     _show(devices.code)
     say(f"on the other computer: foltr-search devices join {devices.option}")
     return 0
@@ -92,13 +92,13 @@ def _place(devices: OwnDevices, folder: Path | None, server: str | None) -> str:
 def join(code: str | None, folder: Path | None, server: str | None, name: str) -> int:
     """Join the computers that showed CODE, and bring what this one learned.
 
-    Without CODE you are asked, so that neither the shell's history nor the list of processes shows it.
+    Without CODE you are asked for it, so that it appears neither in the shell's history nor in the list of processes.
     """
     devices = _devices()
     devices.require_alone()
     place = _place(devices, folder, server)
     if not place:
-        raise click.UsageError("wanted --folder FOLDER or --server, as the first computer was given")
+        raise click.UsageError("wanted --folder FOLDER or --server, the same as on the first computer")
     if folder is not None and not os.path.isdir(place):
         raise click.UsageError(f"there is no folder {place} yet; wait until it is synchronised")
     code = code or click.prompt("The code that `devices new` shows", err=True)
@@ -114,7 +114,7 @@ def list_() -> int:
 
     devices = _devices()
     if devices.keys is None or devices.keys.has_left:
-        say("this device is alone; `foltr-search devices new` or `devices join CODE` begins")
+        say("this computer shares with no other; begin with `foltr-search devices new` or `join`")
         return NOTHING_FOUND
     for one in devices.known():
         print_line(one.called + ("\tthis one" if one.name == devices.keys.device else ""))
@@ -125,7 +125,7 @@ def list_() -> int:
 @FOLDER
 @SERVER
 def sync(folder: Path | None, server: str | None) -> int:
-    """Exchange now, and say how many records were received and sent; with an option, there from now on."""
+    """Exchange now, and print how many records were received and sent; an option changes the place for good."""
     devices = _devices()
     place = _place(devices, folder, server)
     say((devices.meet_in(place) if place else devices.meet()).words())
@@ -143,21 +143,21 @@ def remove(name: str) -> int:
     devices.remove(name)
     say(f"removed {name}; the others get the new key at their next exchange")
     if group := devices.group():
-        say(f"it has the key by which you are in {group}: `foltr-search leave` ends it, then join by a new invite")
+        say(f"{name} still has your key for {group}: run `foltr-search leave`, then join again with a new invite")
         if not devices.holder():
-            say("it answered that group for all: `foltr-search devices pen --take` on one that is left")
+            say(f"{name} answered {group} for all: run `foltr-search devices pen --take` on one that is left")
     return 0
 
 
 @command.command("pen", examples="foltr-search devices pen desk")
 @click.argument("name", required=False)
-@click.option("--take", is_flag=True, help="Take it for this computer, because its holder is lost.")
+@click.option("--take", is_flag=True, help="Take the pen for this computer, because its holder is lost.")
 def pen(name: str | None, take: bool) -> int:
     """Show which computer answers a group for all of them, or hand that to NAME.
 
-    In a group your computers are one member with one privacy budget. One holds the pen: it alone answers, and it alone
-    can hand the pen over. After --take nothing is sent until all that a lost one may have sent has left the budget's
-    window.
+    In a group your computers are one member with one privacy budget. The one that holds the pen answers, and only it
+    can hand the pen over. After --take nothing is sent until all that the lost one may have spent is older than
+    federation.budget_days.
     """
     devices = _devices()
     if take:
@@ -168,21 +168,21 @@ def pen(name: str | None, take: bool) -> int:
         say(f"{name} holds the pen once it has exchanged what is new")
     else:
         held = [one.called for one in devices.known() if one.name == devices.holder()]
-        click.echo(held[0] if held else "none that is known; `foltr-search devices pen --take` ends that")
+        click.echo(held[0] if held else "none that is known; `foltr-search devices pen --take` takes it for this one")
     return 0
 
 
 @command.command("leave", examples="foltr-search devices leave")
 def leave() -> int:
-    """Make this computer separate again: it keeps what it knows, and the others get a new key."""
+    """Make this computer separate again: it keeps what it learned, and the others get a new key."""
     devices = _devices()
     group = devices.group()
     trouble = devices.leave()
     say("this computer is separate again; what it learned stays here")
     if group and not devices.group():
-        say(f"your others go on as the member of {group}")
+        say(f"your other computers stay the member of {group}; this one is in no group now")
     if trouble:
-        say(f"the others do not know it ({trouble}): `foltr-search devices remove` on one of them tells them")
+        say(f"the others do not know of this yet ({trouble}): run `foltr-search devices remove NAME` on one of them")
     return 0
 
 
@@ -211,7 +211,7 @@ def _show(code: str) -> None:
         try:
             import segno
         except ModuleNotFoundError:
-            say("with the extra `qr` this also shows a QR code")
+            say("install the extra `qr` to see a QR code as well")
         else:
             drawn = io.StringIO()
             segno.make_qr(code, error="l", boost_error=False).terminal(drawn, border=2, compact=True)

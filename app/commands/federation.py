@@ -57,16 +57,16 @@ def background(wanted: str) -> int:
     with state_of_member() as (store, settings):
         consent.allow_background(store, membership.member(store), allowed=wanted == "on")
     if wanted == "on" and settings.federation.sync == "off":
-        say("agreed; it starts once federation.sync is daily or hourly")
+        say("allowed; set federation.sync to daily or hourly to start it")
     return 0
 
 
 @command.command("move", examples="foltr-search federation move foltr://move/eyJh...")
 @click.argument("link")
 def move(link: str) -> int:
-    """Follow the group's server to the address in LINK, which you got from its operator.
+    """Follow the group's server to the address in LINK, which its operator gave you.
 
-    The link must be signed by the group's server, and the server must answer there. Receipts follow, too.
+    The link must be signed by the group's server, and the server must answer there. Receipts of it move along.
     """
     from app.devices.own_devices import who_answers
     from app.federation import server_move

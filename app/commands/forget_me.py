@@ -23,15 +23,15 @@ foltr-search forget-me --json | jq .receipts
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--now", "at_once", is_flag=True, help="Also while a round of the group cannot do without this device.")
+@click.option("--now", "at_once", is_flag=True, help="Even while the group's round needs this device.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def command(at_once: bool, yes: bool, as_json: bool) -> int:
-    """Have the group forget this device: erase its rows and unlearn its influence.
+    """Have the group forget this device: its server erases what it stores, and the ranker unlearns it.
 
-    The server signs a receipt of what was erased and how, which is kept here. Then this device's key and the group's
-    ranker are erased. Without a membership, this shows the receipts and progress, and checks them against the server's
-    journal; exit code 2 if it does not keep to them.
+    The server signs a receipt of what was erased and how, which stays here. Then this device erases its key and the
+    group's ranker. Run again later, this shows receipts and progress, and checks them against the server's journal;
+    exit code 2 if the journal contradicts one.
     """
     from app.federation import membership
     from app.federation.join_and_leave import Admission, what_others_miss
@@ -44,7 +44,7 @@ def command(at_once: bool, yes: bool, as_json: bool) -> int:
                 say(missed)
             ask(f"Leave {known.group} and have it forget this device?", yes=yes)
             if joining.leave(forget=True, at_once=at_once) is None:
-                say("the server had let this device go before, and its receipt was lost; the key is erased")
+                say("the server had already removed this device, and the receipt was lost; the key is erased here")
         kept, findings, others = joining.progress(), joining.findings(), membership.not_reached(store)
     _print(kept, findings, others, as_json=as_json)
     if any(finding.holds is False for finding in findings):

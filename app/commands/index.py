@@ -33,7 +33,7 @@ foltr-search index --optimize              merge the parts of the index, drop de
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...", type=TypedPath(exists=True, file_okay=False))
 @click.option("--source", "sources", multiple=True, metavar="NAME",
-              help="Read another program's data from now on: firefox, chromium, thunderbird, maildir, imessage, "
+              help="Also index another program's data from now on: firefox, chromium, thunderbird, maildir, imessage, "
               "whatsapp, telegram, slack, discord.")  # fmt: skip
 @click.option(
     "--suggest", is_flag=True, help="List folders and data of other programs that could be indexed; read nothing."
@@ -42,17 +42,17 @@ foltr-search index --optimize              merge the parts of the index, drop de
               help="Stop indexing a remembered folder, or a source.")  # fmt: skip
 @click.option("--rebuild", is_flag=True, help="Delete the index and build it again.")
 @click.option("--optimize", is_flag=True, help="Merge all parts of the index; takes a while.")
-@click.option("--retry-failures", is_flag=True, help="Read again the files that could not be read.")
-@click.option("--ocr", is_flag=True, help="Then recognise text in pictures and scanned PDFs; slow.")
-@click.option("--speech", is_flag=True, help="Then recognise speech in recordings and films; slower.")
+@click.option("--retry-failures", is_flag=True, help="Try again to read the files that could not be read.")
+@click.option("--ocr", is_flag=True, help="Also recognise text in pictures and scanned PDFs, at the end; slow.")
+@click.option("--speech", is_flag=True, help="Also recognise speech in recordings and films, at the end; slower.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress, only the result.")
 @setting_option("--workers", key="index.workers", type=int, metavar="N", help="Number of processes that read files.")
-@setting_option("--hidden/--no-hidden", key="index.hidden", help="Index names that begin with a dot.")
+@setting_option("--hidden/--no-hidden", key="index.hidden", help="Index files and folders named with a dot in front.")
 def command(
     folders: tuple[str, ...], sources: tuple[str, ...], suggest: bool, forget: tuple[str, ...], rebuild: bool,
     optimize: bool, retry_failures: bool, ocr: bool, speech: bool, quiet: bool,
 ) -> int:  # fmt: skip
-    """Index your folders; FOLDER adds one and remembers it.
+    """Index your folders; FOLDER is added to them and remembered.
 
     Only new and changed files are read. With the extra `meaning`, texts are then read for search by meaning, which
     takes longer; you can search by words meanwhile. Ctrl-C keeps what is done, and the next run continues.
@@ -109,7 +109,7 @@ def _suggest() -> int:
     if not found:
         say("found nothing more in your home folder; name a folder: foltr-search index FOLDER")
         return NOTHING_FOUND
-    say("nothing is read until you choose: foltr-search index FOLDER... --source NAME ...")
+    say("nothing was read; to index some of these: foltr-search index FOLDER... --source NAME ...")
     return 0
 
 
@@ -152,12 +152,12 @@ def _choose(
         usual = SOURCES[name].places
         if usual and not any(places([name], Path(os.path.expanduser("~")))):
             shown = ", ".join(f"~/{place}" for place in usual[:3])
-            say(f"{name}: not in its usual places ({shown}, ...); it is read where it lies in folders that you index")
+            say(f"{name}: nothing in its usual places ({shown}, ...); it is read only in folders that you index")
     for folder in forget:
         if not forget_chosen(context.paths, folder):
             chosen = (*index_roots(context.settings, context.paths), *index_sources(context.settings, context.paths))
             known = ", ".join(chosen) or "none"
-            raise click.UsageError(f"{folder} is not a remembered folder; indexed are: {known}")
+            raise click.UsageError(f"{folder} is not a remembered folder or source; indexed are: {known}")
     for folder in folders:
         remember_root(context.paths, folder)
     return index_roots(context.settings, context.paths)

@@ -62,20 +62,20 @@ def asking(*, yes: bool, goes_on: bool = False) -> Callable[[Sequence[str]], boo
             click.echo(err=True)
             if goes_on and isinstance(error.__context__, EOFError):
                 return False
-            say("not agreed, nothing of yours was sent; the same command asks again, `foltr-search leave` ends it")
+            say("not agreed, nothing of yours was sent; run the command again to agree, or `foltr-search leave`")
             raise
 
     return ask
 
 
 @click.command("leave", cls=Command, examples=LEAVING)
-@click.option("--local", is_flag=True, help="Erase the key here without telling the server.")
-@click.option("--now", "at_once", is_flag=True, help="Also while a round of the group cannot do without this device.")
+@click.option("--local", is_flag=True, help="Only erase the key here; do not tell the server.")
+@click.option("--now", "at_once", is_flag=True, help="Even while the group's round needs this device.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def leave(local: bool, at_once: bool, yes: bool) -> int:
     """Leave the group, and erase its ranker and this device's key here.
 
-    What this device sent stays in the group's ranker for good: only `forget-me` instead removes it. The ledger stays.
+    What this device sent stays in the group's ranker for good; `forget-me` instead removes it. The ledger stays.
     """
     from app.federation import membership
     from app.federation.join_and_leave import Admission, what_others_miss
@@ -86,11 +86,11 @@ def leave(local: bool, at_once: bool, yes: bool) -> int:
         if is_member and not local and (missed := what_others_miss(store)):
             say(missed)
         if is_member and not yes:
-            what = "Afterwards this device cannot have it forget what was sent; `forget-me` leaves, too, and does that."
+            what = "Afterwards you cannot have it forget what this device sent; `forget-me` leaves and does that."
             ask(f"Leave the group? {what}")
         if not local:
             kept = Admission(store, settings).leave(forget=False, at_once=at_once)
-            say("left the group" if kept else "the server had let this device go before; the key is erased")
+            say("left the group" if kept else "the server had already removed this device; the key is erased here")
         elif is_member:
             membership.erase(store)  # without telling the server, as when it is gone for good
             say("the key and the group's ranker are erased; the server was not told")

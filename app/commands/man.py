@@ -16,7 +16,7 @@ _SECTIONS: dict[str, str | dict[str, str]] = {
     "EXIT STATUS": {
         "0": "found, or done",
         "1": "nothing was found",
-        "2": "an error; one line on standard error says what was expected and what came",
+        "2": "an error; one line on standard error says what was expected and what was found instead",
         "3": "the group's server did not answer; trying again later may help",
         "130": "interrupted; what was done so far is kept",
     },

@@ -24,12 +24,12 @@ foltr-search mcp --as cursor --learn ~/notes   log its requests, and learn a sep
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("folders", nargs=-1, metavar="FOLDER...", type=click.Path())
 @click.option("--as", "name", default="", help="Log its requests under this name (`assistant log NAME`).")
-@click.option("--learn", is_flag=True, help="Learn a separate ranking from what it fetches.")
+@click.option("--learn", is_flag=True, help="Learn a separate ranking from what it fetches; needs --as.")
 def command(folders: tuple[str, ...], name: str, learn: bool) -> int:
-    """Let an agent search and read the indexed documents below FOLDER..., until it closes the pipe.
+    """Let an agent search and read the indexed documents in FOLDER..., until it closes the pipe.
 
-    Speaks the Model Context Protocol with three tools that change nothing: search, fetch and why. Other documents are
-    neither shown nor counted. The agent decides where texts go next: name no folder whose texts must stay on this
+    Speaks the Model Context Protocol and offers three tools that change no file: search, fetch and why. Other documents
+    are neither shown nor counted. The agent decides where texts go next: name no folder whose texts must stay on this
     device. Needs the extra `mcp`.
     """
     import msgspec

@@ -24,7 +24,7 @@ foltr-search model export ~/foltr-model.json
 foltr-search model import ~/foltr-model.json
 foltr-search model reset                      back to the shipped ranker
 foltr-search model reset --to yesterday       back to the end of a day of the last month
-foltr-search model forget                     also delete every page and pick it learned from
+foltr-search model forget                     also delete every page and pick that was learned from
 """
 
 SHOWN_FEATURES = 8
@@ -39,7 +39,7 @@ def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> d
     try:
         return date.fromisoformat(value)
     except ValueError:
-        raise click.BadParameter(f"wanted a day as {date.today()} or yesterday, got {value!r}") from None
+        raise click.BadParameter(f"wanted a day, as {date.today()}, or yesterday, got {value!r}") from None
 
 
 @click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
@@ -79,7 +79,7 @@ def show(as_json: bool) -> int:
     kept = f"{count(len(days), 'day')} from {days[0]} to {days[-1]}" if days else "none yet"
     click.echo(f"versions:   {kept}")
     if model.n_pages and not gains:
-        click.echo("habits yet: none; there is one when about five queries agree on it")
+        click.echo("habits yet: none; one needs about five queries that agree")
     for name, gain in gains[:SHOWN_FEATURES]:
         click.echo(f"{gain:+12.4g}  {name}")
     return 0
@@ -98,9 +98,9 @@ def export(file: Path) -> int:
 
 @command.command("import", examples="foltr-search model import model.json")
 @click.argument("file", type=TypedPath(exists=True, dir_okay=False, path_type=Path))
-@click.option("--by-name", is_flag=True, help="From another version: keep weights of same-named features.")
+@click.option("--by-name", is_flag=True, help="If FILE is of another version: keep weights of same-named features.")
 def import_(file: Path, by_name: bool) -> int:
-    """Use the model in FILE from now on; `reset` brings back the version of an earlier day."""
+    """Use the model in FILE from now on; `reset --to DAY` brings back that of an earlier day."""
     with opened(to_change=True) as search:
         search.learner.import_file(file, by_name=by_name)
     return 0
@@ -123,11 +123,11 @@ def reset(day: date | None) -> int:
 @command.command("forget", examples="foltr-search model forget --yes")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def forget(yes: bool) -> int:
-    """Delete every page and pick it learned from, the statistics and the last page; reset the model."""
+    """Delete every page and pick that was learned from, the statistics and the last page; reset the model."""
     ask("Forget all pages, picks and statistics, and reset the model?", yes=yes)
     with opened(to_change=True) as search:
         forget_everything(search)
-    say("deleted everything it learned")
+    say("deleted everything that was learned")
     return 0
 
 

@@ -74,7 +74,7 @@ def command(target: str, how: How | None, print_only: bool, opened_on: bytes | N
             only_alone()  # as where it was found
             row, how = search.machines.bring(last, rank, how, data_dir, whole=not print_only)
             if how != "pager" and not print_only:
-                say(f"a copy from {far}: what is changed in it does not go back")
+                say(f"this is a copy from {far}: changes to it are not sent back")
         path = row.path if row is not None else str(typed_path(target))
         if rank and row is None:
             say(f"result {rank} of the last search is no longer indexed; search again")
@@ -107,12 +107,12 @@ def find_target(
         rank = int(target) if len(target) < 10 else 0
         if page is None or not page.n_shown:
             why = "there is no last search" if page is None else "the last search found nothing"
-            raise click.UsageError(f"{why}; run foltr-search search QUERY, or name a file")
+            raise click.UsageError(f"{why}; run `foltr-search search QUERY`, or name a file")
         if not 1 <= rank <= page.n_shown:
             raise click.UsageError(f"the last search has results 1 to {page.n_shown}, not {target[:20]}")
         search.keep_places(page.places)  # where this fails, the last search could not be kept either: it was another
         if search.unkept:
-            raise click.UsageError("the data folder cannot be written: the last search was not kept; name a file")
+            raise click.UsageError("the last search was not kept: the data folder cannot be written; name a file")
         doc_id = page.doc_ids[rank - 1]
         return rank, catalogue.documents([doc_id]).get(doc_id)
     path = typed_path(target)

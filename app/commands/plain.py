@@ -22,18 +22,18 @@ foltr-search --plain
 foltr-search --plain tax return 2024
 """
 HELP = (
-    "Type words to search, a number to open that result, n for the next ones, p for those before, w and a number to "
-    "hear why it ranks there, t and a number for its text, l and a number for documents like it, q to leave. A slash "
-    "searches what follows: /n, /2024."
+    "Type words to search, a number to open that result, n for the next results, p for the previous ones, w and a "
+    "number for why it ranks there, t and a number for its text, l and a number for documents like it, q to leave. "
+    "After a slash everything is searched for: /n, /2024."
 )
 
 
 @click.command("--plain", cls=Command, hidden=True, examples=EXAMPLES)
 @click.argument("query", nargs=-1)
 def command(query: tuple[str, ...]) -> int:
-    """Search in a dialogue of plain lines: nothing is drawn, nothing moves.
+    """Search in plain lines of text: nothing is drawn, nothing moves.
 
-    Type words to search, the number of a result to open it, n for more, q to leave. It learns from what you open.
+    Type words to search, the number of a result to open it, n for more, ? for help, q to leave. It learns as usual.
     """
     load_numpy()
     from app.search.search import Search
@@ -128,7 +128,7 @@ class Dialogue:
         """Go on by a page of results, or back."""
         first = self._first + step * self._context.settings.search.page_size
         if self._page is None or not 0 <= first < len(self._page.hits):
-            print("There are no more." if self._page is not None and step > 0 else "There are none before.")
+            print("There are no more results." if self._page is not None and step > 0 else "There are none before.")
         else:
             self._first = first
             self._say(self._page)
@@ -155,7 +155,7 @@ class Dialogue:
         elif 1 <= (rank := int(number[:9])) <= len(self._page.hits):
             what(self._page, self._page.hits[rank - 1])
         else:
-            print(f"There are results 1 to {len(self._page.hits)}; /{number} searches the number.")
+            print(f"There are results 1 to {len(self._page.hits)}; /{number} searches for the number.")
 
     def _open(self, page: ResultPage, hit: Hit) -> None:
         from app.commands.open import run_prepared
@@ -193,4 +193,4 @@ class Dialogue:
             print(f"Searching: {query}")
             self._ask(query)
         else:
-            print("No other document holds one of its words.")
+            print("No other document has any of its words.")

@@ -22,9 +22,9 @@ NOT_GUARANTEED = "Nothing is guaranteed: a server could work out which results w
 @click.option("--records", "in_full", is_flag=True, help="Also list every field of every record that is sent.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def command(in_full: bool, as_json: bool) -> int:
-    """Show what leaves this device, how well it is protected, and the privacy ledger.
+    """Show what this device sends to its group, how well it is protected, and the privacy ledger.
 
-    Without a group, nothing leaves it. The list of records comes from the definitions of what is sent.
+    Without a group, nothing is sent to one. `devices` and `search --on` are not part of this (docs/privacy.md).
     """
     import time
 
@@ -47,7 +47,7 @@ def command(in_full: bool, as_json: bool) -> int:
         found = {"v": 1, "claims": told, "sent": sent, "headers": dict(HEADERS), "ledger": summary, "entries": entries}
         print_json(found)
         return 0
-    for line in told or ["Nothing leaves this device: it belongs to no group."] * (member is None):
+    for line in told or ["This device belongs to no group, so it sends nothing to one."] * (member is None):
         click.echo(line)
     click.echo(f"Privacy ledger: {spent_in_words(summary) if spent else 'nothing was ever sent.'}")
     if spent:

@@ -48,7 +48,7 @@ def command(yes: bool) -> int:
     for path in own_units(home):
         say(f"{printed_path(str(path))} was changed by you, so it stays")
     if _in_a_group(paths):
-        say("this device is in a group, and its keys go too: `foltr-search forget-me` first has the group forget it")
+        say("this device is in a group, and loses its key: `foltr-search forget-me` first has the group forget it")
     ask("Delete all of this?", yes=yes)
     remove(belongings(paths, home=home), paths)
     say(f"{size(sum(one.n_bytes for one in found))} deleted")

@@ -45,16 +45,16 @@ SNIPPET = 480
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write a report (.md, .csv or .json), by default of the newest review, and exit.")  # fmt: skip
 @click.option("--save", metavar="NAME", help="Save the query and the learned words as @NAME, and exit.")
-@click.option("--teach", is_flag=True, help="Count what matters as opened for the query, once, and exit.")
+@click.option("--teach", is_flag=True, help="Learn from what matters, as if opened once for the query, and exit.")
 @click.option("--forget", is_flag=True, help="Delete the review and its judgements.")
 @click.option("--plain", is_flag=True, help="Use plain lines, even on a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per document (docs/json-output.md).")
 def command(query: tuple[str, ...], number: int | None, listed: bool, plain: bool, as_json: bool, **deeds: Any) -> int:
     """Find every document that matters for QUERY, one by one, and estimate how many are left.
 
-    Answer y, n or l (later). Each answer is saved at once and reorders the rest. Words only decide what comes first;
-    filters (type: dir: -word) decide what the review covers. What is left is an estimate, never a guarantee. Exit code
-    0: something is found, 1: nothing yet, 130: interrupted, 2: an error.
+    Answer y (it matters), n or l (later). Each answer is saved at once and reorders the rest. Words decide only what
+    comes first; filters (type: dir: -word) decide what the review covers. The number left is an estimate, no guarantee.
+    Exit code 0: something is found, 1: nothing yet, 130: interrupted, 2: an error.
     """
     text = " ".join(query)
     begun = any(deeds.values())

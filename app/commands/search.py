@@ -57,8 +57,8 @@ def nothing_indexed(paths: Paths) -> str:
     from indexer.storage.index import lock_holder
 
     if writer := lock_holder(paths.index):
-        return f"nothing can be searched yet, it is being indexed: {writer}"
-    return "nothing is indexed yet; `foltr-search index [FOLDER]` does it"
+        return f"nothing can be searched yet; indexing is under way: {writer}"
+    return "nothing is indexed yet; to begin: `foltr-search index FOLDER`"
 
 
 class SearchCommand(Command):
@@ -92,30 +92,30 @@ class SearchCommand(Command):
 @click.argument("query", nargs=-1, shell_complete=query_words)
 @click.option("--like", metavar="N|PATH", help="Search for documents like result N of the last search, or this file.")
 @click.option(
-    "--limit", type=click.IntRange(1, 1000), metavar="N", help="Print N results, also -n N; default: one page."
+    "--limit", type=click.IntRange(1, 1000), metavar="N", help="Print at most N results (also -n N); default: one page."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line (docs/json-output.md).")
 @click.option("--paths0", is_flag=True, help="Paths only, each ended by a NUL byte, for xargs -0.")
 @click.option("--format", "template", metavar="TEXT", help=r"One line per result, as in '{rank}\t{path}'.")
 @click.option("--vimgrep", is_flag=True, help="One line per match: path:line:column:text, for editors.")
-@click.option("--order", type=click.Choice(ORDERS), default="learned", help="learned is the default.")
+@click.option("--order", type=click.Choice(ORDERS), default="learned", help="Default: learned.")
 @click.option("--no-explore", is_flag=True, help="Never reorder close results at random.")
 @click.option("--as-typed", is_flag=True, help="Do not correct spelling.")
 @click.option("--explain", is_flag=True, help="Say why each result ranks where it does.")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="always: in a pipe, too.")
-@setting_option("--on", key="devices.ask", metavar="NAME,NAME", help="Also search these machines of yours over ssh.")
-@setting_option("--strength", key="learning.strength", type=float, metavar="S", help="How far learning may go, 0-2.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="always: even in a pipe.")
+@setting_option("--on", key="devices.ask", metavar="NAME,NAME", help="Also search these computers, over ssh.")
+@setting_option("--strength", key="learning.strength", type=float, metavar="S", help="Effect of learning, 0-2.")
 def command(query: tuple[str, ...], **options: Any) -> int:
     """Print the documents that match QUERY, best first.
 
-    Documents with more of the words come first. To narrow: "a phrase", AND, OR, NOT or -word, ( ), prefix*, title:
-    path: name: from: dir: ext: type: lang: modified: and size:. The only one-letter option is -n N; to exclude the word
-    n, write '... -n' in quotes, or after --. Exit code 0: found, 1: nothing found, 2: an error.
+    Documents with more of the words come first. To narrow the search: "a phrase", AND, OR, NOT or -word, ( ), prefix*,
+    title: path: name: from: dir: ext: type: lang: modified: and size:. The only one-letter option is -n N; to exclude
+    the word n, write '... -n' in quotes, or after --. Exit code 0: found, 1: nothing found, 2: an error.
     """
     if sum((options["as_json"], options["paths0"], options["vimgrep"], options["template"] is not None)) > 1:
-        raise click.UsageError("--json, --paths0, --vimgrep and --format exclude one another")
+        raise click.UsageError("wanted only one of --json, --paths0, --vimgrep and --format")
     if options["explain"] and (options["paths0"] or options["vimgrep"] or options["template"] is not None):
-        raise click.UsageError("--explain goes with the ordinary output or with --json")
+        raise click.UsageError("--explain works with the ordinary output or --json only")
     if options["template"] is not None:
         from app.commands.results_text import fields_of
 
@@ -178,7 +178,7 @@ def _words_like(search: Search, target: str) -> str:
     row = find_target(search, search.catalogue, load_shown(search.store), target)[1]
     if words := query_like(search, row) if row is not None else "":
         return words
-    why = "it is not indexed here" if row is None else "no other document holds one of its words"
+    why = "it is not indexed here" if row is None else "no other document has any of its words"
     raise click.UsageError(f"--like {target}: {why}")
 
 
@@ -271,14 +271,14 @@ def say_about(page: ResultPage, paths: Paths) -> None:
     for problem in page.problems:
         say(f"{problem.message}\n{_pointed_at(problem, page.request.text)}")
     for option in re.findall(r"(?<!\S)-[A-Za-z](?= \d)", page.request.text):
-        known = "-n N stands outside of quotes" if option == "-n" else "options of one letter there are none but -n N"
+        known = "write -n N outside the quotes" if option == "-n" else "the only one-letter option is -n N"
         say(f"{option} leaves out the word {option[1:]!r}, as -word does; {known}")
     if page.n_documents == 0:
         say(nothing_indexed(paths))
     elif not page.hits:
         say("nothing found; `foltr-search why PATH` says whether a file is indexed")
     if page.searched:
-        say(f"nothing has all the words; showing results for: {page.searched} (--as-typed: {page.request.text})")
+        say(f"nothing has all the words; showing results for: {page.searched} (--as-typed for: {page.request.text})")
     if page.suggestion:
         say(f"did you mean: {page.suggestion}")
     if page.relaxed and page.hits:

@@ -27,13 +27,13 @@ FIRST_DESCRIPTOR = 3
 @click.option("--stop", "end", is_flag=True, help="Stop the resident process of this data folder.")
 @click.option("--no-watch", is_flag=True, help="Only answer; do not watch or index.")
 @click.option("--idle", is_flag=True, help="Exit after resident.idle_minutes without a query.")
-@click.option("--pause-on-battery", is_flag=True, help="Do not watch on battery.")
+@click.option("--pause-on-battery", is_flag=True, help="Do not index while the computer runs on battery.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def command(end: bool, no_watch: bool, idle: bool, pause_on_battery: bool, quiet: bool) -> int:
-    """Answer commands at once, and keep the index up to date.
+    """Stay running, so that commands answer at once, and keep the index up to date.
 
-    It runs until you stop it. `search`, `open`, `why` and shell completion find it by themselves, over a socket that
-    only you can use. A second process watches and indexes your files at the lowest priority, as `watch` does.
+    It runs until you stop it. `search`, `open`, `why` and shell completion find and use it, over a socket that only you
+    can use. A second process watches and indexes your files at the lowest priority, as `watch` does.
     """
     from app.resident.local_socket import AVAILABLE
 
@@ -69,7 +69,7 @@ def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] 
 
         def ready() -> None:
             if not quiet:
-                say(f"answering (process {os.getpid()}); Ctrl-C or `foltr-search serve --stop` ends it")
+                say(f"answering (process {os.getpid()}); Ctrl-C or `foltr-search serve --stop` stops it")
             follow()
 
         def look() -> None:
@@ -119,5 +119,5 @@ def _stop(context: Context) -> int:
         return NOTHING_FOUND
     for kind, content in protocol.parts(answer):
         if kind == protocol.OUT:
-            say(f"{content.decode().strip()} ends")
+            say(f"stopping {content.decode().strip()}")
     return 0

@@ -31,8 +31,8 @@ BARS = " ▁▂▃▄▅▆▇█"
 def command(days: int | None, as_json: bool) -> int:
     """Show whether learning helps.
 
-    For each result you open, only its rank in the learned order and in plain BM25 are recorded. Exit code 1 while you
-    have opened nothing.
+    For each result you open, only its rank in the learned order and in plain BM25 order is recorded. Exit code 1 if
+    nothing was opened.
     """
     import time
 
@@ -56,7 +56,7 @@ def command(days: int | None, as_json: bool) -> int:
             "interleaving": asdict(comparison),
         })  # fmt: skip
     elif overall is None:
-        say("nothing was opened yet, or only on the last page, which counts once you search for something else")
+        say("no opened results to count yet; those of the last search count once you search for something else")
     else:
         _print(found, overall, stretches)
     return FOUND if overall else NOTHING_FOUND
@@ -75,10 +75,10 @@ def _print(found: Sequence[Outcome], overall: Bucket, stretches: Sequence[Bucket
     from app.learning.outcomes import caution, verdict
 
     click.echo(f"{verdict(found)}\n{caution(found)}\n")
-    click.echo(f"{count(overall.n, 'result')} opened since {iso_day(overall.start)}; of these stood first")
+    click.echo(f"{count(overall.n, 'result')} opened since {iso_day(overall.start)}; ranked first")
     click.echo(f"  learned  {overall.first_learned:5.0%}")
     click.echo(f"  plain    {overall.first_bm25:5.0%}\n")
-    click.echo("how near the top they stood (full height: first), the newest at the right")
+    click.echo("how near the top they were (full height: first), the newest on the right")
     click.echo(f"  learned  {bars([bucket.mrr_learned for bucket in stretches])}")
     click.echo(f"  plain    {bars([bucket.mrr_bm25 for bucket in stretches])}")
 

@@ -37,7 +37,7 @@ foltr-search status --json | jq .n_documents
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--failures", is_flag=True, help="List files that could not be read, and why.")
-@click.option("--left-out", "outside", is_flag=True, help="List skipped files and folders, with counts.")
+@click.option("--left-out", "outside", is_flag=True, help="List what was skipped, by which rule, and how many files.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def command(failures: bool, outside: bool, as_json: bool) -> int:
     """Show what is in the index."""

@@ -9,7 +9,7 @@ from app.commands.command import FAILED, Command, load, say, state_of_member
 EXAMPLES = """
 foltr-search sync
 foltr-search sync --now                       answer now, with what you opened so far
-foltr-search sync --yes                       agree to whatever it would ask: changed terms, new members, a missing list
+foltr-search sync --yes                       agree to anything it asks: changed terms, new members, unseen lists
 """
 
 
@@ -17,16 +17,16 @@ foltr-search sync --yes                       agree to whatever it would ask: ch
 @click.option(
     "--yes",
     is_flag=True,
-    help="Agree without being asked: to changed terms, to new members, to another note after two of no list.",
+    help="Agree without being asked: to changed terms, new members, an update after two without a list.",
 )
-@click.option("--now", is_flag=True, help="Answer now, not in the later part of the round.")
+@click.option("--now", is_flag=True, help="Answer now, not at a later moment of the round.")
 def command(yes: bool, now: bool) -> int:
     """Answer the group's round when it is time, and fetch its newest ranker.
 
-    A device answers at its own moment in the later half of a round, so what you open until then counts. It learns the
-    update from result pages since the last one, adds noise, and writes the cost into the privacy ledger before sending.
-    It adopts the ranker only if your own pages show that it serves you no worse. Exit code 2 if the privacy budget
-    forbids sending or a question got no yes (nobody answers from cron), 3 if the server cannot be reached.
+    A device answers at a random moment in the later half of a round; what you open before then counts. It learns an
+    update from the result pages since its last one, adds noise, and writes the cost into the privacy ledger before
+    sending. It adopts a ranker only if your own pages show that it serves you no worse. Exit code 2 if the privacy
+    budget forbids sending or you did not agree (a cron job cannot), 3 if the server cannot be reached.
     """
     from functools import partial
 

@@ -30,8 +30,8 @@ foltr-search vouch 77b0e2 --was 3fa9c1        they joined again: one person, one
 def invite() -> int:
     """Print an invite link for one person; this device vouches for them.
 
-    The link holds a secret that the server never sees: give it to that person only. They become a full member at once,
-    and are counted on to add noise. Exit code 3 if the server cannot be reached.
+    The link contains a secret that the server never sees: give it to that person only. They become a full member at
+    once, and the group relies on their noise. Exit code 3 if the server cannot be reached.
     """
     from app.federation import group_roster
     from foltr.federated.links import to_link
@@ -40,27 +40,27 @@ def invite() -> int:
         made = group_roster.invite(store, reach)
     click.echo(to_link(made.invite))
     if not_followed:
-        say(f"{not_followed}; the link holds the old address: once the server has gone from there, make another one")
+        say(f"{not_followed}; the link has the old address: make another one when the server no longer answers there")
     say(f"for one person, until {iso_minute(made.expires)}; you vouch for whoever uses it")
     return 0
 
 
 @click.command(cls=Command, examples=VOUCH_EXAMPLES)
 @click.argument("member", default="")
-@click.option("--gone", is_flag=True, help="Sign that the member is gone instead.")
-@click.option("--was", default="", metavar="FORMER", help="Sign that this person was FORMER, who is gone.")
+@click.option("--gone", is_flag=True, help="Sign instead that MEMBER is gone.")
+@click.option("--was", default="", metavar="FORMER", help="Sign that MEMBER is the person who was FORMER.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def vouch(member: str, gone: bool, was: str, yes: bool) -> int:
-    """Vouch for a MEMBER (the first digits of the pseudonym) whom nobody invited; without one, list who waits.
+    """Vouch for MEMBER (the first digits of a pseudonym), whom no member invited; without MEMBER, list who waits.
 
-    Compare the fingerprint with what that person's `foltr-search federation` shows, but not over the server. Members
-    you vouch for take part in sealed rounds, and may be asked to add them up. Use --was, before the new one answers,
-    for a person invited again after they lost their device (else FORMER --gone): what the lost one sent stays spent.
+    Compare the fingerprint with what that person's `foltr-search federation` shows, by phone or in person. Members you
+    vouch for take part in sealed rounds, and may be asked to add them up. If they lost their device and were invited
+    again, use --was before the new device answers a round: what the lost one spent stays spent. Later, use --gone.
     """
     from app.federation import group_roster
 
     if was and (gone or not member):
-        raise click.UsageError("--was goes with a MEMBER, and without --gone")
+        raise click.UsageError("--was needs a MEMBER, and cannot be combined with --gone")
     with _speaking() as (store, reach, not_followed):
         if not_followed:
             say(not_followed)
@@ -70,7 +70,7 @@ def vouch(member: str, gone: bool, was: str, yes: bool) -> int:
             for one in found:
                 click.echo(f"{one.device}  {group_roster.print_of(one.device_key, one.box_key)}")
             if not found:
-                say("nobody is waiting for a voucher")
+                say("nobody is waiting to be vouched for")
             return 0 if found else NOTHING_FOUND
         about = group_roster.chosen(roster, member)
         if not yes:

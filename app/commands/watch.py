@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 foltr-search watch
-foltr-search watch --pause-on-battery      as a systemd unit would (docs/configuration.md)
+foltr-search watch --pause-on-battery      as in a systemd unit (docs/configuration.md)
 foltr-search watch --events | jq .phase
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--events", is_flag=True, help="Print progress as lines of JSON on stdout.")
-@click.option("--pause-on-battery", is_flag=True, help="Pause on battery.")
-@click.option("--retry-failures", is_flag=True, help="First read again the files that could not be read.")
+@click.option("--pause-on-battery", is_flag=True, help="Pause while the computer runs on battery.")
+@click.option("--retry-failures", is_flag=True, help="First try again to read the files that could not be read.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @setting_option("--workers", key="index.workers", type=int, metavar="N", help="Number of processes that read files.")
 def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: bool) -> int:

@@ -24,7 +24,7 @@ def command(paths: tuple[str, ...]) -> int:
     from app.following.indexing import why
 
     if "" in paths:
-        raise click.UsageError("wanted a PATH, got an empty one")
+        raise click.UsageError("wanted a PATH, got an empty text")
     context = load()
     create_data_folder(context.paths)
     answers = [why(context.settings, context.paths, path) for path in paths]

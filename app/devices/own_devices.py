@@ -154,7 +154,7 @@ class OwnDevices:
 
     def _joined(self) -> DeviceKeys:
         if self.keys is None or self.keys.has_left:
-            raise DevicesError("this device is alone; `foltr-search devices new` or `devices join CODE` begins")
+            raise DevicesError("this computer shares with no other; begin with `foltr-search devices new` or `join`")
         return self.keys
 
     def meet(self) -> Met:

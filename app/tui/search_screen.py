@@ -364,7 +364,7 @@ class SearchScreen(Screen[None]):
     @on(messages.LikeFound)
     def _like_found(self, message: messages.LikeFound) -> None:
         if self.box.value == message.typed:  # else the user went on typing and wants something else
-            self.questions.turn_to(message.query, otherwise="no other document holds one of its words")
+            self.questions.turn_to(message.query, otherwise="no other document has any of its words")
 
     @on(messages.RecentRead)
     def _recent_read(self, message: messages.RecentRead) -> None:

@@ -38,7 +38,7 @@ LEAST_FREE = 500_000_000
 
 @click.command()
 def doctor() -> int:
-    """Check settings, keys, database, rounds and disk; exit code 1 when something is wrong, not where it waits."""
+    """Check settings, keys, database, rounds and disk; exit code 1 if something is wrong, not if it only waits."""
     good = True
     for check in checks(open_here(), folder(), now=now()):
         good = good and (check.good or check.awaited)
@@ -86,7 +86,7 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
     yield from _terms(installation.settings, agreed)
     yield members
     if agreed.mode != "open":
-        yield Check("roster", not gone, "; ".join(gone) or "nobody on it who is gone")
+        yield Check("roster", not gone, "; ".join(gone) or "nobody on it has left")
     yield Check("depots", True, f"{depots.in_words(kept)} of {count(len(kept), 'member')}")
     yield _guard(last)
     if waits is None and today.name == "rest":

@@ -14,20 +14,20 @@ from federation_server.settings import SCHEME, SETTINGS_FILE, in_force, text_if_
 @click.group(cls=CommandsInFull, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> int:
-    """Show and check the settings: the environment wins over server.toml, server.toml over the defaults."""
+    """Show and check the settings: environment variables win over server.toml, that over the defaults."""
     return 0 if ctx.invoked_subcommand else ctx.invoke(show)
 
 
 @command.command("path")
 def path() -> None:
-    """Print where server.toml is, whether or not it exists yet."""
+    """Print the path of server.toml, even if it does not exist yet."""
     click.echo(folder() / SETTINGS_FILE)
 
 
 @command.command("show")
 @click.argument("prefix", default="")
 def show(prefix: str) -> int:
-    """Print the settings in force with their source; PREFIX narrows to one table or key."""
+    """Print settings and where each value comes from; PREFIX limits it to one table or key."""
     return print_settings(SCHEME, in_force(folder()), prefix)
 
 
@@ -43,5 +43,5 @@ def check() -> int:
 
 @command.command("default")
 def default() -> None:
-    """Print the commented default file."""
+    """Print the default file with comments."""
     click.echo(SCHEME.default_file(), nl=False)

@@ -18,7 +18,7 @@ from foltr.federated.links import to_link
 INVITE_SECONDS = 3600
 LONGEST_NAME = 80
 MODES = {
-    "sealed": "sealed, so this server learns the sum of its members' updates alone; rounds begin with five members",
+    "sealed": "sealed, so this server learns only the sum of its members' updates; rounds begin with five members",
     "open": "open, so this server opens each update",
     "grouped": "grouped, so this server learns sums of ten or more members' updates; rounds begin with fifty members",
 }
@@ -32,7 +32,7 @@ def _plain_name(_: click.Context, __: click.Parameter, name: str) -> str:
 
 
 NAMED = click.option(
-    "--group", default="my group", show_default=True, callback=_plain_name, help="The name of a group that is made."
+    "--group", default="my group", show_default=True, callback=_plain_name, help="The name of the new group."
 )
 
 
@@ -47,22 +47,22 @@ NAMED = click.option(
     "members.",
 )
 def init(group: str, model: Path | None, mode: Literal["sealed", "open", "grouped"] | None) -> None:
-    """Make a group: commented settings, keys, tables and the first model.
+    """Make a group: server.toml with comments, keys, database tables and the first model.
 
-    To choose method, privacy or PostgreSQL, first write a server.toml with just those keys into the folder; settings
-    that are already there are kept.
+    To choose the method, privacy or PostgreSQL, first write a server.toml with just those keys into the folder; what it
+    says stays in force.
     """
     begun = setup.read_start(model) if model else setup.shipped_start()
     made = setup.make(folder(), name=group, start=begun, now=now(), mode=mode)
     click.echo(f"group {group!r} is ready in {made.folder}: {MODES[made.settings.method.mode]}")
-    click.echo("settings: server.toml; secrets: keys.json (back it up: without it updates and backups do not open)")
+    click.echo("settings: server.toml; secrets: keys.json (back it up: without it no update or backup can be read)")
     click.echo("next: foltr-server invite --note NAME, then foltr-server serve")
 
 
 @click.command()
 @NAMED
 def serve(group: str) -> None:
-    """Serve the group until Ctrl-C or SIGTERM. The first time, make a group and print an invite for one hour."""
+    """Serve the group until Ctrl-C or SIGTERM; the first time, make a group and print an invite valid for an hour."""
     running.check_exposure(in_force(folder()).settings)  # before a group is made
     if is_made():
         installation = open_here()
@@ -70,7 +70,7 @@ def serve(group: str) -> None:
         installation = setup.make(folder(), name=group, start=setup.shipped_start(), now=now())
         link = setup.invitation(installation, note="first", seconds=INVITE_SECONDS, now=now())
         click.echo(f"made group {group!r} in {installation.folder}")
-        click.echo(f"first member, within the hour:  foltr-search join {link}")
+        click.echo(f"the first member runs, within the hour:  foltr-search join {link}")
         warn_of_address(installation)
     running.serve(installation)
 
@@ -85,17 +85,17 @@ def rename(name: str) -> None:
     with writing(open_here().engine) as connection:
         before = group.fact(connection, "group")
         group.set_fact(connection, "group", name)
-    click.echo(f"the group {before!r} is called {name!r} now")
+    click.echo(f"the group {before!r} is now called {name!r}")
 
 
 @click.command()
 @click.option("--to", "address", required=True, help="The new address, such as https://host:8421.")
 def move(address: str) -> None:
-    """Move the server to a new address; members who sync while the old one still answers follow automatically.
+    """Move the server to a new address; members who sync before the old one stops answering follow by themselves.
 
     First write the new values into server.toml (server.port, server.public, tls.mode). Then run this while the old
     server still answers, leave it up until your members have synced once, and restart it. Members who come too late
-    use the link that this prints: `foltr-search federation move LINK`.
+    run `foltr-search federation move LINK` with the link that this prints.
     """
     if not DEVICES_GO.fullmatch(address):
         raise click.BadParameter(f"wanted an address such as https://host:8421, got {address!r}")
@@ -107,6 +107,5 @@ def move(address: str) -> None:
     click.echo(f"members who sync while the old address answers go to {address}; the link is for the others", err=True)
     if installation.public_address != address.rstrip("/"):
         click.echo(
-            f"(server.toml still says {installation.public_address}: set server.public, server.port and tls.mode)",
-            err=True,
+            f"(server.toml still says {installation.public_address}: set server.public, port, tls.mode)", err=True
         )

@@ -20,7 +20,7 @@ PATIENCE = 4.0
 def command(folder: Path) -> int:
     """Ask this folder's running server whether it is ready; exit code 1 if it is not.
 
-    The request stays on this machine and uses the settings' encryption; the server must show the folder's certificate.
+    The request stays on this machine and uses TLS if the settings do; the server must show this folder's certificate.
     """
     try:
         where = ready_at(in_force(folder).settings, folder)

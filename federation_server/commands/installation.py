@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import click
 from sqlalchemy import Connection
 
-from console.wording import count, iso_minute, lineage_labelled
+from console.wording import iso_minute, lineage_labelled
 from federation_server.database import reading
 from federation_server.group import group
 from federation_server.group.enrolment import all_members, ghosts, vouchers
@@ -35,8 +35,7 @@ def open_here() -> Installation:
     """The installation; ServerSettingsError says how to make one."""
     if not is_made():
         raise ServerSettingsError(
-            f"there is no group in {folder()}, or its key file is gone: make one with `foltr-server init`, or bring "
-            "the key file back"
+            f"there is no group in {folder()}, or its key file is gone: run `foltr-server init`, or put the file back"
         )
     settings_file = folder() / SETTINGS_FILE
     make_certificate(folder(), read(settings_file))
@@ -68,7 +67,7 @@ def the_member(connection: Connection, beginning: str) -> str:
 def the_one(found: Sequence[str], beginning: str, what: str) -> str:
     """The only one that begins so; ClickException for none, for several, and for an empty beginning (of a script)."""
     if len(found) != 1 or not beginning:
-        raise click.ClickException(f"{beginning!r} is the beginning of {count(len(found), what)}, wanted one by name")
+        raise click.ClickException(f"wanted the beginning of one {what}, got {beginning!r}, which fits {len(found)}")
     return found[0]
 
 
@@ -84,10 +83,10 @@ def tell_of_ghosts(connection: Connection, *, now: int) -> None:
 def ghosts_in_words(connection: Connection, *, now: int) -> list[str]:
     """Of each member who is gone what another has to sign, for the server cannot; in an open group if forgotten."""
     gone, able = set(ghosts(connection, now=now)), vouchers(connection, now=now)
-    until = "is on the roster still, and each round counts it as missing: a member takes it off by"
+    until = "is no member any more but still on the roster: each round counts it as missing until a member runs"
     if group.terms(connection).mode == "open":
         gone -= {member.device for member in all_members(connection)}
-        who = " or ".join(able) or "whoever joins next"
+        who = " or ".join(able) or "the next to join"
         until = f"was forgotten, but its public keys stay in the roster until {who} runs"
     elif gone and not able:
         return [NOBODY_LEFT]
@@ -104,7 +103,7 @@ def warn_of_address(installation: Installation) -> None:
     if served and served != named:
         click.echo(
             f"(this link names {named}, but the server was last started for {served}: restart it, or run this command "
-            "with the server's own environment)",
+            "with the environment variables of the server)",
             err=True,
         )
 

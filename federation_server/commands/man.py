@@ -9,8 +9,8 @@ from console.command_line import manual_page
 _SECTIONS: dict[str, str | dict[str, str]] = {
     "EXIT STATUS": {
         "0": "done",
-        "1": "the server does not answer (health), or what was asked for is not there",
-        "2": "an error; one line on standard error says what was wanted and what came",
+        "1": "the server does not answer (health), something is wrong (doctor), or there is nothing to list",
+        "2": "an error; one line on standard error says what was expected and what was found instead",
     },
     "ENVIRONMENT": {
         "FOLTR_SERVER_FOLDER": "the folder of settings, keys and SQLite",

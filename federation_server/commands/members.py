@@ -49,12 +49,12 @@ _hours = click.option(
 
 
 @click.group(cls=CommandsInFull, invoke_without_command=True)
-@click.option("--note", default="", help="Who it is for; `invite list` shows it.")
+@click.option("--note", default="", help="A reminder of whom it is for; `invite list` shows it.")
 @_hours
 @click.option("--qr", is_flag=True, help="Draw the link as a QR code as well, on stderr.")
 @click.pass_context
 def invite(ctx: click.Context, note: str, hours: float, qr: bool) -> None:
-    """Print a link that makes one device a member; it works once, within --hours."""
+    """Print a link by which one device becomes a member; it works once, for so many --hours."""
     if ctx.invoked_subcommand:
         return
     installation = open_here()
@@ -69,7 +69,7 @@ def invite(ctx: click.Context, note: str, hours: float, qr: bool) -> None:
 
 @invite.command("list")
 def list_invites() -> int:
-    """List invites, newest first: whether and when each was used, and its note. Their secrets are not kept."""
+    """List invites, newest first: whether and when each was used, and its note. The links are not stored."""
     with reading(open_here().engine) as connection:
         found = all_invites(connection)
     moment = now()
@@ -81,7 +81,7 @@ def list_invites() -> int:
         else:
             state = f"{'open until' if row.expires > moment else 'expired'} {when(row.expires)}"
         click.echo(f"{row.key_hash[:12]}  {state:27}  {row.note}")
-    return listed(found, "no invite is kept: `foltr-server invite` makes one")
+    return listed(found, "there are no invites: `foltr-server invite` makes one")
 
 
 @invite.command()
@@ -90,7 +90,7 @@ def list_invites() -> int:
 def again(prefix: str, hours: float) -> None:
     """Replace the unused invite whose listed id begins with PREFIX: revoke it, and print a new link with its note.
 
-    The old link cannot be printed again, because its secret was not kept.
+    The old link cannot be printed again, because its secret is not stored.
     """
     installation = open_here()
     with reading(installation.engine) as connection:
@@ -176,23 +176,23 @@ def _who_goes(engine: Engine, device: str) -> tuple[str, str]:
 @click.argument("device")
 @YES
 def revoke_member(device: str, yes: bool) -> None:
-    """End the membership of DEVICE (the beginning of its pseudonym is enough); its past updates stay."""
+    """End the membership of DEVICE (the beginning of its pseudonym is enough); its past updates still count."""
     installation = open_here()
     member, taken = _who_goes(installation.engine, device)
     ask(f"End the membership of {member}? No invite brings this device back.{taken}", yes=yes)
     with writing(installation.engine) as connection:
         ended = end_membership(connection, member, now=now())
         tell_of_ghosts(connection, now=now())
-    click.echo(f"{member}: {'ended' if ended else 'had ended before'}")
+    click.echo(f"{member}: membership {'ended' if ended else 'had ended before'}")
 
 
 @members.command()
 @click.argument("device")
 @YES
 def remove(device: str, yes: bool) -> None:
-    """Remove DEVICE, whose state is lost because its owner joined again: erase its rows, keep the ranker.
+    """Remove DEVICE, whose owner lost its data and joined again: erase what is stored of it, keep the ranker.
 
-    The ranker does not unlearn it (`foltr-server forget DEVICE` does that). No restore brings it back.
+    The ranker does not unlearn it; for that, use `foltr-server forget DEVICE`. No restore of a backup brings it back.
     """
     installation = open_here()
     member, taken = _who_goes(installation.engine, device)
@@ -236,9 +236,9 @@ def forget(device: str | None, yes: bool, method: str | None) -> int:
         receipt = forgetting.forget(connection, forgetter, member, now=now())
         tell_of_ghosts(connection, now=now())
     database.scrub(installation.engine)
-    how = "the ranker had nothing of it" if receipt.method == "none" else f"method {receipt.method}"
+    how = "the ranker had learned nothing from it" if receipt.method == "none" else f"method {receipt.method}"
     erased = receipt.progress if receipt.state == "waiting" else f"erased {rows_in_words(receipt.erased)}"
     click.echo(f"{receipt.state}; {erased}; {how}")
     if method and receipt.method not in (method, "none"):
-        click.echo(f"(what is stored is not enough for {method}: {receipt.method} was done instead)", err=True)
+        click.echo(f"(too little is stored for {method}, so {receipt.method} was used instead)", err=True)
     return 0

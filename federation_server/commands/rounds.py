@@ -48,7 +48,7 @@ def rounds(ctx: click.Context, last: int, as_json: bool) -> int:
 def show(version: str | None, as_json: bool) -> None:
     """Show everything known about the round VERSION (LINEAGE.ROUND), by default the newest.
 
-    It shows numbers of the round as a whole, no member's update and no member's name.
+    It shows only figures of the round as a whole: no member's update or name.
     """
     installation = open_here()
     with reading(installation.engine) as connection:
@@ -56,7 +56,7 @@ def show(version: str | None, as_json: bool) -> None:
         asked = round_name(version) if version else (newest[0]["lineage"], newest[0]["round"]) if newest else (0, 0)
         found = one_round(connection, *asked)
         if found is None:
-            raise click.ClickException(f"there is no round {version}; `foltr-server rounds` lists them")
+            raise click.ClickException(f"there is no round {version or 'yet'}; `foltr-server rounds` lists them")
         agreed = group.terms(connection)
         of_lineage = (row for row in latest_rounds(connection, EVERY) if row["lineage"] == found["lineage"])
         before = [row for row in of_lineage if row["round"] < found["round"]]
@@ -79,7 +79,7 @@ EVERY = 1_000_000
 def close() -> int:
     """Close the open round now, if it has at least as many updates as the terms' floor.
 
-    A running server goes on with the next round. If the round cannot close yet, say what is missing; exit code 1.
+    A running server opens the next round. If the round cannot close yet, this says what is missing; exit code 1.
     """
     installation = open_here()
     policy = policy_of(installation.settings)
@@ -106,7 +106,7 @@ def _line(row: dict[str, Any], waits: str) -> str:
     if row["state"] == "open":
         return f"{name} {count(row['n_updates'], 'update'):>12}, {waits}"
     if row["state"] == "abandoned":
-        return f"{name} given up: the ranker went back, or came back after a restore, or somebody was forgotten"
+        return f"{name} given up because of a rollback, a restore or a forget-me"
     joined = row["rule"] not in (None, "void")
     told = [f"{count(row['n_updates'], 'update'):>12}" + f" by {row['rule']}" * joined, _moved(row) * joined]
     return f"{name} {', '.join(filter(None, told))}; {row['guard'] or ERASED}"
@@ -145,7 +145,7 @@ def _rows(told: dict[str, Any], waits: str) -> Iterator[tuple[str, str]]:
 def _noise(told: dict[str, Any]) -> str:
     """In the words that members are told."""
     if told["noise"] is None:
-        return "none that the settings tell of"
+        return "not known from the settings"
     return (
         f"{told['noise']:.2f} times as long as the longest signal, {told['noise_so_far']:.2f} times over the lineage "
         "up to this round"
@@ -153,10 +153,10 @@ def _noise(told: dict[str, Any]) -> str:
 
 
 @click.group(cls=CommandsInFull, invoke_without_command=True)
-@click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many models.")
+@click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many rankers.")
 @click.pass_context
 def model(ctx: click.Context, last: int) -> int:
-    """List published rankers, newest first: LINEAGE.ROUND, length, distance from the lineage's first."""
+    """List published rankers, newest first: LINEAGE.ROUND, norm, and drift from the first of the lineage."""
     if ctx.invoked_subcommand:
         return 0
     with reading(open_here().engine) as connection:
@@ -172,9 +172,9 @@ def model(ctx: click.Context, last: int) -> int:
 @click.argument("version")
 @YES
 def rollback(version: str, yes: bool) -> None:
-    """Go back to the model VERSION (LINEAGE.ROUND) in a new lineage; devices follow at their next sync.
+    """Go back to the ranker VERSION (LINEAGE.ROUND) in a new lineage; devices follow at their next sync.
 
-    Later models stay, to go forward again. Nobody gets back what the rounds since have cost.
+    Later rankers stay, so you can go forward again. The privacy budget that rounds since have cost stays spent.
     """
     lineage, number = round_name(version)
     installation = open_here()
@@ -185,7 +185,7 @@ def rollback(version: str, yes: bool) -> None:
         lost = ""
         if open_now is not None and open_now.n_updates:
             label, updates = round_label(open_now.lineage, open_now.round), count(open_now.n_updates, "update")
-            lost = f" Round {label} ends, and what its {updates} cost stays spent."
+            lost = f" Round {label} ends, and the privacy budget of its {updates} stays spent."
         ask(f"Go back to ranker {version}? Devices follow at their next sync.{lost}", yes=yes)
     with writing(installation.engine) as connection:
         begun = roll_back(connection, installation.vault, policy, lineage, number, now=now())

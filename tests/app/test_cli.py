@@ -84,8 +84,8 @@ def test_a_first_word_that_is_no_command_is_searched(indexed: Device) -> None:
     word, slip = indexed.run("heron", "--paths0"), indexed.run("serch")
     assert word.stdout == indexed.run("search", "heron", "--paths0").stdout != ""
     assert word.returncode == 0
-    assert "the command is" not in indexed.run("invoice").stderr
-    assert "searched for `serch`; the command is `search`" in slip.stderr
+    assert "if you meant the command" not in indexed.run("invoice").stderr
+    assert "searching for `serch`; if you meant the command, it is `search`" in slip.stderr
     assert "there is no folder notes/absent" in indexed.run("notes/absent").stderr
 
 
@@ -237,7 +237,7 @@ def test_why_asks_for_a_path(device: Device) -> None:
     """An empty one is not the folder in which it was asked."""
     done = device.run("why", "")
     assert (done.returncode, done.stderr.splitlines()) == (
-        2, ["foltr-search: wanted a PATH, got an empty one; see `foltr-search why --help`"],
+        2, ["foltr-search: wanted a PATH, got an empty text; see `foltr-search why --help`"],
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def test_a_groups_life_by_commands(tmp_path: Path, capsys: Output) -> None:
     assert len(call("keys", "dashboard")[1].strip()) == 32
     backup = tmp_path / "backup"
     assert call("backup", "--to", str(backup))[0] == 0
-    assert call("restore", "--verify", str(backup))[1].startswith("whole")
+    assert call("restore", "--verify", str(backup))[1].startswith("complete")
     assert "tables" in call("doctor")[1]
 
 
@@ -56,13 +56,13 @@ def test_the_certificate_is_renewed_with_its_key(tmp_path: Path, capsys: Output)
     made = make_server(folder, tls="self-signed")
     before, pinned = made.certificate.read_bytes(), key_fingerprint(made.certificate)
     assert main(["--folder", str(folder), "keys", "renew"]) == 0
-    assert capsys.readouterr().out.endswith(f"devices pin {pinned}\n")
+    assert capsys.readouterr().out.endswith(f"which devices know as {pinned}\n")
     assert (made.certificate.read_bytes() == before, key_fingerprint(made.certificate)) == (False, pinned)
     assert main(["--folder", str(folder), "config", "path"]) == 0
     path = Path(capsys.readouterr().out.strip())
     path.write_text(path.read_text().replace('mode = "self-signed"', 'mode = "off"'))
     assert main(["--folder", str(folder), "keys", "renew"]) == 2
-    assert 'tls.mode is "off": the certificate is not this program\'s to renew' in capsys.readouterr().err
+    assert 'tls.mode is "off", so this program does not make the certificate' in capsys.readouterr().err
 
 
 def test_a_move_is_signed_as_a_link(tmp_path: Path, capsys: Output) -> None:
@@ -126,7 +126,7 @@ def test_without_a_home_the_folder_must_be_named(monkeypatch: pytest.MonkeyPatch
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
     assert main(["health"]) == 2
-    assert "there is no home folder; set HOME, or name the server's own by --folder" in capsys.readouterr().err
+    assert "there is no home folder; set HOME, or name a folder with --folder" in capsys.readouterr().err
 
 
 def test_without_a_command_the_help_is_shown_as_it_is_written(capsys: Output) -> None:

@@ -76,7 +76,7 @@ def test_a_rule_is_a_table_in_the_file_and_in_a_variable(tmp_path: Path) -> None
         (f"{GROUPED}[aggregation]\nguard = true\n", "the server of a grouped group never sees"),
         ("[forgetting]\nmethod = 'federaser'\n", "forgetting.method = 'federaser' takes single updates out"),
         ("[forgetting]\nmethod = 'reaggregate'\n", 'there are "noise" and "rollback"'),
-        ("[rounds]\nquorum = 5\n", "rounds.quorum: a sealed round closes when its cohort has answered"),
+        ("[rounds]\nquorum = 5\n", "rounds.quorum: wanted 0 in a sealed group"),
         ("[method]\nprivacy = { mechanism = 'none' }\n", "method.privacy: a sealed group adds Gaussian noise"),
         ("[method]\nprivacy = { mechanism = 'laplace', clip = 1.0, epsilon = 1.0 }\n", "adds Gaussian noise"),
         ("server.public = 'ranker.example.org'\n", "server.public: wanted an address such as https://host:8421, got "),

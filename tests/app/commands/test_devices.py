@@ -72,7 +72,7 @@ def test_the_whole_way(computers: tuple[Device, Device], tmp_path: Path) -> None
     done(laptop, "devices", "leave")
     for alone in (("devices",), ("devices", "list")):
         shown = laptop.run(*alone)
-        assert "this device is alone" in shown.stderr
+        assert "this computer shares with no other" in shown.stderr
         assert shown.returncode == 1
 
 
@@ -99,7 +99,7 @@ def test_the_whole_way_by_a_server(computers: tuple[Device, Device], tmp_path: P
         both = desk.run("devices", "sync", "--server", "--folder", str(tmp_path / "cloud"))
         assert "wanted either --folder or --server" in both.stderr
         again = desk.run("devices", "new", "--folder", str(tmp_path / "other"))
-        assert "your computers meet in http://127.0.0.1" in again.stderr
+        assert "your computers exchange in http://127.0.0.1" in again.stderr
     away = {"FOLTR_FEDERATION__RETRIES": "0"}
     assert "nobody answers there" in desk.run("devices", "sync", env=away).stderr
     assert desk.run("federation", env=away).stderr.count("nobody answers there") == 1
@@ -122,10 +122,10 @@ def test_files_of_others_at_the_server_are_not_replaced_unasked(
         assert asked.returncode == 2
         assert "keeps a place for your computers under another code" in asked.stderr
         assert "`foltr-search devices new --server --replace` empties it" in asked.stderr
-        assert "this device is alone" in laptop.run("devices").stderr
-        assert "--replace goes with" in laptop.run("devices", "new", "--folder", "x", "--replace").stderr
+        assert "this computer shares with no other" in laptop.run("devices").stderr
+        assert "--replace needs --server" in laptop.run("devices", "new", "--folder", "x", "--replace").stderr
         assert done(laptop, "devices", "new", "--server", "--replace").splitlines()[0] != code
-        assert "a computer that is alone" in laptop.run("devices", "new", "--server", "--replace").stderr
+        assert "a computer that is not joined to others" in laptop.run("devices", "new", "--server", "--replace").stderr
 
 
 def test_no_error_shows_a_code(device: Device) -> None:
@@ -176,7 +176,7 @@ def test_who_follows_changes_meets_the_others(computers: tuple[Device, Device], 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("sync",), "this device is alone"),
+        (("sync",), "this computer shares with no other"),
         (("new",), "wanted --folder"),
         (("join", "ABCD", "--folder", "."), "wanted the code of eight groups"),
     ],
@@ -203,7 +203,7 @@ def test_another_folder_is_not_taken_silently(computers: tuple[Device, Device], 
     code = done(laptop, "devices", "new", "--folder", str(shared)).splitlines()[0]
     other = laptop.run("devices", "new", "--folder", str(tmp_path / "other"))
     assert other.returncode == 2
-    assert f"your computers meet in {shared}" in other.stderr
+    assert f"your computers exchange in {shared}" in other.stderr
     assert done(laptop, "devices", "new", "--folder", str(shared)).splitlines()[0] == code
     shared.rename(tmp_path / "pulled out")
     away = laptop.run("devices", "new")

@@ -30,7 +30,7 @@ def test_a_joining_that_was_broken_off_is_taken_up_again(device: Device, group: 
     """The used link asks again as long as nobody has agreed; afterwards the device belongs to the group."""
     link = group.link()
     broken = device.run("join", link)
-    asks_again = "the same command asks again, `foltr-search leave` ends it"
+    asks_again = "run the command again to agree, or `foltr-search leave`"
     assert broken.stderr.splitlines()[-1].endswith(f"nothing of yours was sent; {asks_again}")
     done = device.run("join", link, "--yes")
     assert done.returncode == 0

@@ -30,7 +30,7 @@ def test_a_model_can_be_exported_reset_and_imported(device: Device) -> None:
     assert model(device)["days"] == [date.today().isoformat()]
     assert device.run("model", "reset", "--to", "yesterday").returncode == 0
     assert model(device)["n_pages"] == 0
-    assert "wanted a day as" in device.run("model", "reset", "--to", "some day").stderr
+    assert "wanted a day, as" in device.run("model", "reset", "--to", "some day").stderr
 
 
 def test_a_net_shows_the_features_that_it_likes_and_no_others(device: Device) -> None:

@@ -138,7 +138,7 @@ def test_what_could_not_be_opened_is_not_learned(device: Device, is_resident: bo
             failed = device.run("open", "1", *with_, env={f"FOLTR_OPEN__{how.upper()}": program, "DISPLAY": ":9"})
             assert (failed.returncode, failed.stderr.count("\n")) == (2, 1)
         device.run("search", "fish")
-        assert "nothing was opened yet" in device.run("stats").stderr
+        assert "no opened results to count yet" in device.run("stats").stderr
         assert device.run("open", "1", "--with", "editor", env={"FOLTR_OPEN__EDITOR": "true"}).returncode == 0
         device.run("search", "heron")
         assert "1 result opened" in device.run("stats").stdout

@@ -90,7 +90,7 @@ def test_documents_like_a_result_are_found(indexed: Device) -> None:
     lines = say(indexed, "heron water", "l 1", "invoice", "l 1", "q")
     asked = numbered(say(indexed, "heron fish", "q"))
     assert numbered(lines[lines.index("Searching: heron fish") :])[: len(asked)] == asked
-    assert lines[-1] == "No other document holds one of its words."
+    assert lines[-1] == "No other document has any of its words."
 
 
 def test_what_was_said_has_its_moment(device: Device) -> None:

@@ -28,12 +28,12 @@ def test_what_left_without_noise_is_not_called_protected(device: Device, tmp_pat
 def test_privacy_without_a_group(device: Device) -> None:
     """Without a group nothing leaves: three lines say so, and how to see what would."""
     assert device.run("privacy").stdout == (
-        "Nothing leaves this device: it belongs to no group.\n"
+        "This device belongs to no group, so it sends nothing to one.\n"
         "Privacy ledger: nothing was ever sent.\n"
         "What a group's server would get, field by field: `foltr-search privacy --records`\n"
     )
     listed = device.run("privacy", "--records").stdout
-    assert listed.startswith("Nothing leaves this device: it belongs to no group.\n")
+    assert listed.startswith("This device belongs to no group, so it sends nothing to one.\n")
     assert all(f"\n{sent.name}: " in listed for sent in records())
     assert all(name in listed for name in HEADERS)
 

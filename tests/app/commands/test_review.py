@@ -47,7 +47,7 @@ def test_without_an_index_nothing_is_begun(device: Device) -> None:
     """It says what to do, as a search does, and no review is left behind."""
     done = answered(device, "fish", answers="")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "foltr-search: nothing is indexed yet; `foltr-search index [FOLDER]` does it\n"
+    assert done.stderr == "foltr-search: nothing is indexed yet; to begin: `foltr-search index FOLDER`\n"
     assert device.run("review", "--list").stdout == ""
 
 

@@ -47,7 +47,7 @@ def test_without_an_index_it_says_so(device: Device) -> None:
     """A first search before any indexing finds nothing and tells what to do."""
     done = device.run("search", "heron")
     assert done.returncode == 1
-    assert "nothing is indexed yet; `foltr-search index [FOLDER]` does it" in done.stderr
+    assert "nothing is indexed yet; to begin: `foltr-search index FOLDER`" in done.stderr
 
 
 def test_all_words_are_one_query(indexed: Device) -> None:
@@ -119,7 +119,7 @@ def test_n_is_the_limit(indexed: Device) -> None:
     assert len(without) == 2
     assert str(indexed.notes / "birds" / "kingfisher.md") not in without
     quoted = indexed.run("search", "fish -n 2")
-    assert "-n leaves out the word 'n', as -word does; -n N stands outside of quotes" in quoted.stderr
+    assert "-n leaves out the word 'n', as -word does; write -n N outside the quotes" in quoted.stderr
     assert paths(indexed.run("search", "--", "fish", "-n").stdout) == all_of_them
     assert indexed.run("search", "heron", "--format", "-n").stdout.splitlines() == ["-n"] * 3
 

@@ -57,8 +57,8 @@ def test_an_index_of_another_version_is_named_beside_what_is_known(device: Devic
 def test_while_an_index_is_made_a_search_names_who_makes_it(device: Device) -> None:
     """As after an upgrade, before the first commit: to index is no advice then."""
     folder = Paths(device.home, device.data_dir).index
-    assert "`foltr-search index [FOLDER]` does it" in device.run("search", "heron").stderr
-    told = "nothing can be searched yet, it is being indexed: foltr-search watch (process"
+    assert "to begin: `foltr-search index FOLDER`" in device.run("search", "heron").stderr
+    told = "nothing can be searched yet; indexing is under way: foltr-search watch (process"
     lock = take_lock(folder, "foltr-search watch")
     try:
         assert told in device.run("search", "heron").stderr

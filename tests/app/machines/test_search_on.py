@@ -72,7 +72,7 @@ def test_a_result_of_another_machine_is_opened_as_a_copy(
     copy = Path(log.read_text(encoding="utf-8"))
     assert copy.parent == device.data_dir / "mail"
     assert copy.read_text(encoding="utf-8") == "The carp is a fish of ponds."
-    assert "a copy from desk: what is changed in it does not go back" in done.stderr
+    assert "this is a copy from desk: changes to it are not sent back" in done.stderr
     printed = device.run("open", "1", "--print", env=asking)
     assert printed.stdout == f"desk:{tmp_path}/desk/notes/carp.txt\n"
     folder = device.run("open", "1", "--with", "folder", env=asking)

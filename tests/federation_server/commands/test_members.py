@@ -115,7 +115,7 @@ def test_an_invite_that_was_lost_is_made_anew(tmp_path: Path, capsys: pytest.Cap
         assert second.endswith("Ada")
         used = first if "used" in first else second
         assert run(made.folder, "invite", "again", used.split()[0]) == 2
-        assert "beginning of 0 unused invites" in capsys.readouterr().err
+        assert "which fits 0" in capsys.readouterr().err
 
 
 HALVES = {"█": (0, 0), "▀": (0, 1), "▄": (1, 0), " ": (1, 1)}
@@ -180,7 +180,7 @@ def test_forgetting_takes_the_beginning_of_a_pseudonym(folder: Path, capsys: pyt
     leaves no request behind."""
     device = joined(folder)
     assert run(folder, "forget", "nobody", "--yes") == 2
-    assert "beginning of 0 pseudonyms" in capsys.readouterr().err
+    assert "which fits 0" in capsys.readouterr().err
     assert run(folder, "forget", device[:6], "--yes", "--method", "federaser") == 2
     assert "federaser needs single updates, which the server of a sealed group never has" in capsys.readouterr().err
     assert run(folder, "forget") == 1
@@ -311,7 +311,7 @@ def test_an_empty_beginning_means_nobody(folder: Path, capsys: pytest.CaptureFix
     assert run(folder, "invite") == 0
     for command in (("forget", "", "--yes"), ("members", "remove", "", "--yes"), ("members", "revoke", "", "--yes")):
         assert run(folder, *command) == 2
-        assert "'' is the beginning of 1 pseudonym, wanted" in capsys.readouterr().err
+        assert "wanted the beginning of one pseudonym, got '', which fits 1" in capsys.readouterr().err
     assert run(folder, "invite", "revoke", "") == run(folder, "invite", "again", "") == 2
     assert [run(folder, "members"), run(folder, "forget")] == [0, 1]
     assert run(folder, "invite", "list") == 0
@@ -326,7 +326,7 @@ def test_what_was_erased_is_told_in_words(folder: Path, capsys: pytest.CaptureFi
     said = capsys.readouterr().out
     assert said == f"{removed}: removed; erased 1 member; the ranker was not changed\n"
     assert run(folder, "forget", joined(folder, b"2" * 32)[:6], "--yes") == 0
-    assert capsys.readouterr().out == "done; erased 1 member; the ranker had nothing of it\n"
+    assert capsys.readouterr().out == "done; erased 1 member; the ranker had learned nothing from it\n"
     assert run(folder, "forget") == 0
     for line in capsys.readouterr().out.splitlines():
         assert line[32:] == "none         done        erased 1 member"

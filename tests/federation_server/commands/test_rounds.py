@@ -120,7 +120,7 @@ def test_going_back_is_told_and_asked(tmp_path: Path, capsys: Output, monkeypatc
         assert go_back("1.0", "n\n") == 130
         said = capsys.readouterr()
         assert said.out == ""
-        assert "Round 1.1 ends, and what its 1 update cost stays spent." in said.err
+        assert "Round 1.1 ends, and the privacy budget of its 1 update stays spent." in said.err
         assert go_back("9.9", "y\n") == 2
         assert capsys.readouterr().err == ("foltr-server: there is no model 9.9; `foltr-server model` lists them\n")
         assert go_back("1.0", "y\n") == 0

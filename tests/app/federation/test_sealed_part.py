@@ -463,7 +463,7 @@ def test_the_noise_does_not_fall_because_strangers_came(sealed: Group, make_pers
 def test_a_draft_is_not_finished_among_strangers(
     sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that fails once the note is drafted, and lets strangers in before it is noised, is not sent it unasked."""
+    """A server that fails once the note is drafted, and lets strangers in before it is noised, gets it after a yes."""
     *others, person = friends(sealed.made, make_person)
     with monkeypatch.context() as patch:
         patch.setattr(Correspondence, "commit_noise", lambda *_: (_ for _ in ()).throw(Unreachable("gone")))

@@ -22,8 +22,8 @@ Kept = tuple[int, list[tuple[str, str]], bytes]
 
 
 class Swapping(ThreadingHTTPServer):
-    """Forwards requests; the first of each device to an address gets what another device was told there before, with the
-    server's signature of that answer or without any."""
+    """Forwards requests; the first of each device to an address gets what another device was told there before, with
+    the server's signature of that answer or without any."""
 
     def __init__(self, port: int, *, keeps: bool) -> None:
         self.keeps, self.port, self.told, self.heard = keeps, port, dict[str, Kept](), set[tuple[str, str]]()

@@ -63,8 +63,8 @@ def follow(store: Store, server: Correspondence, *, voucher: InviteVoucher | Non
 
     With `voucher`, as at joining, it must be the chain in which the inviter stood. A server gets lost entries back.
     """
-    found, stood = known(store, server.member.group_id), None
-    until = voucher.roster_number if voucher is not None else 0
+    found, until = known(store, server.member.group_id), voucher.roster_number if voucher is not None else 0
+    stood = known(store, found.group_id, until) if until <= found.number else None
     while True:
         begins = found.number
         signed, page = asked(store, server, partial(server.roster, begins))

@@ -182,6 +182,12 @@ class Sync(msgspec.Struct, frozen=True):
             lost = upload.state == "sent" and not announced.received
             told = ", but the server does not have it: what was sent is spent, and lost on the way" if lost else ""
             sentence = f"round {number} was answered before{told}" if upload.body is None else ""
+            try:
+                if upload.state == "drafted":  # its noise is shared out among the members of now
+                    member = membership.member(self.store)
+                    consent.ask_about_members(self.store, member, announced.terms, agrees=self.agrees)
+            except ConsentError as error:
+                return _Decision(refused=str(error))
             return _Decision(upload, sentence=sentence)
         if announced.received:
             carried, copied = "this device's update was carried over to it", "by a state that this one is a copy of"

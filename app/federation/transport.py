@@ -134,7 +134,7 @@ class Transport:
             answer = within(seconds, lambda gone: self._exchange(method, path, body, headers, gone))
         except TimeoutError:
             raise _Later(f"no answer within {seconds:g} seconds") from None
-        if answer.signature and self.membership.server_key:
+        if headers and self.membership.server_key and (answer.signature or answer.status == 200):
             self._check_signed(answer, method, path, headers)
         if 300 <= answer.status < 400:
             raise Distrusted(f"{self._host()} sends this device elsewhere (status {answer.status}); not followed")
@@ -152,7 +152,7 @@ class Transport:
         try:
             verify(self.membership.server_key, ANSWER, text, base64.b64decode(answer.signature))
         except (SignatureError, ValueError):
-            raise _Later("something on the way gives the answers to other requests") from None
+            raise _Later("something on the way gives other answers than the server") from None
 
     def _exchange(
         self, method: str, path: str, body: bytes, headers: Mapping[str, str], gone: threading.Event
@@ -198,7 +198,7 @@ class _Answer(Struct, frozen=True):
     body: bytes
     retry_after: float
     signature: str
-    """by the group's server; "" from servers of older versions, or if something else answered"""
+    """by the group's server; "" if something else answered, as a proxy whose server is away"""
 
 
 class _Later(Exception):

@@ -153,9 +153,8 @@ def members(ctx: click.Context, as_json: bool) -> int:
             seen |= zip(("depot_files", "depot_bytes"), kept.get(member.device, (0, 0)), strict=True)
             click.echo(json.dumps({"device": member.device, "joined": member.joined, "ended": ended, **seen}))
         else:
-            until = f" until {when(member.expires)}" if member.expires else ""
-            here = "not vouched for" if member.device in waiting else f"member{until}"
-            state = f"ended {when(ended)}" if ended else here
+            until = f"member until {when(member.expires)}" if member.expires else "member"
+            state = f"ended {when(ended)}" if ended else "not vouched for" if member.device in waiting else until
             first = round_label(member.first_lineage or 0, member.first_round or 0)
             last = round_label(member.last_lineage or 0, member.last_round or 0)
             rounds = f"takes part since round {first}, last seen in {last}" if member.first_round else "no round yet"

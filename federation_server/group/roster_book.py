@@ -25,7 +25,7 @@ LARGEST_PAGE = 500
 
 def entries(connection: Connection, *, after: int = 0, limit: int | None = None) -> tuple[RosterEntry, ...]:
     """Those from number `after` on."""
-    query = select(roster.c.entry).where(roster.c.number >= after).order_by(roster.c.number)
+    query = select(roster.c.entry).where(roster.c.number >= max(after, 0)).order_by(roster.c.number)
     rows = connection.execute(query if limit is None else query.limit(limit))
     return tuple(decode(bytes(row.entry), RosterEntry) for row in rows)
 

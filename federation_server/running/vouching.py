@@ -56,8 +56,7 @@ def take_back(
     for one in before.members.values():
         if one.number not in after.members:
             enrolment.end_membership(connection, one.device, now=now)
-    begins = min((seen.number, *(entry.number for entry in asked.entries[:1])))
-    return roster_book.page(connection, after=max(begins, 0))
+    return roster_book.page(connection, after=min((seen.number, *(entry.number for entry in asked.entries[:1]))))
 
 
 def take_back_ranker(

@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import Connection, func, select, update
 
 from app.federation import answering_device, group_roster, ledger, membership, round_answer
-from app.federation.failures import Declined, Distrusted, FederationError
+from app.federation.failures import Declined, Distrusted, FederationError, Unreachable
 from app.federation.group_status import overview, rows_in_words
 from app.federation.server import Correspondence, Reach
 from app.federation.sync import Sync
@@ -460,6 +460,25 @@ def test_the_noise_does_not_fall_because_strangers_came(sealed: Group, make_pers
     assert overview(friend.store, friend.settings.federation, now=1)["sealed"]["growth"] == ""
 
 
+def test_a_draft_is_not_finished_among_strangers(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that fails once the note is drafted, and lets strangers in before it is noised, gets it after a yes."""
+    *others, person = friends(sealed.made, make_person)
+    with monkeypatch.context() as patch:
+        patch.setattr(Correspondence, "commit_noise", lambda *_: (_ for _ in ()).throw(Unreachable("gone")))
+        with pytest.raises(Unreachable):
+            person.sync()
+    for seed in (5, 6, 7):
+        welcome(sealed.made, make_person, others[0], seed=seed)
+    report = person.sync(agrees=False)
+    assert not report.sent
+    assert "8 members, 3 of whom came since you agreed" in report.refused
+    assert [upload.state for upload in ledger.all_uploads(person.store)] == ["drafted"]
+    assert person.sync().sent
+    assert len(ledger.entries(person.store)) == 1
+
+
 def test_a_round_is_for_no_older_roster_than_was_shown_before(sealed: Group, make_person: Make) -> None:
     """A server that opens the second round of seven for the first five, of whom fewer read a note, is not answered."""
     everyone = friends(sealed.made, make_person)
@@ -576,6 +595,21 @@ def test_strangers_on_the_roster_are_not_believed(
             person.sync()
     assert group_roster.known(person.store, roster.group_id) == roster
     assert ledger.entries(person.store) == ()
+
+
+def test_joining_goes_on_where_it_was_broken_off(sealed: Group, make_person: Make) -> None:
+    """Interrupted at the question, when the roster is known already: the same invite still works, and is believed."""
+    everyone, newcomer = friends(sealed.made, make_person), make_person()
+    link = group_roster.invite(everyone[1].store, everyone[1].reach).invite
+
+    def interrupted(_: object) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        newcomer.joining().join(link, agrees=interrupted)
+    welcome(sealed.made, make_person, everyone[0], seed=6)
+    newcomer.joining().join(link, agrees=lambda lines: True)
+    assert newcomer.sync().sent
 
 
 def test_an_entry_that_was_not_verified_is_not_kept(

@@ -22,17 +22,18 @@ Kept = tuple[int, list[tuple[str, str]], bytes]
 
 
 class Swapping(ThreadingHTTPServer):
-    """Forwards requests; the first of each device to an address gets what another device was told there before."""
+    """Forwards requests; the first of each device to an address gets what another device was told there before, with
+    the server's signature of that answer or without any."""
 
-    def __init__(self, port: int) -> None:
-        self.port, self.told, self.heard = port, dict[str, Kept](), set[tuple[str, str]]()
+    def __init__(self, port: int, *, keeps: bool) -> None:
+        self.keeps, self.port, self.told, self.heard = keeps, port, dict[str, Kept](), set[tuple[str, str]]()
         super().__init__(("127.0.0.1", 0), Handler)
 
     def answer(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> Kept:
         asked, before = (path, headers.get("Foltr-Device", "")), self.told.get(path)
         if asked not in self.heard and before is not None:
             self.heard.add(asked)
-            return before
+            return before[0], [(name, it) for name, it in before[1] if self.keeps or name != "foltr-answer"], before[2]
         self.heard.add(asked)
         onward = http.client.HTTPConnection("127.0.0.1", self.port, timeout=180)
         onward.request(method, path, body or None, headers)
@@ -60,9 +61,9 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing on stderr."""
 
 
-@pytest.fixture
-def swapping(sealed: Group) -> Iterator[Swapping]:
-    with Swapping(sealed.made.settings.server.port) as proxy:
+@pytest.fixture(params=[True, False], ids=["signed", "unsigned"])
+def swapping(sealed: Group, request: pytest.FixtureRequest) -> Iterator[Swapping]:
+    with Swapping(sealed.made.settings.server.port, keeps=request.param) as proxy:
         thread = threading.Thread(target=proxy.serve_forever, daemon=True)
         thread.start()
         yield proxy

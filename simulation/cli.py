@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -48,12 +50,12 @@ KEYS = {
 """options that stand for one key of a preset"""
 
 EXAMPLES = """
-foltr-search --simulate mq2008                       FPDGD, three kinds of users, all folds
-foltr-search --simulate mslr                         if you lack the data, it runs on made-up data instead
-foltr-search --simulate --list                       data sets, methods and presets
+foltr-search --simulate mq2008     FPDGD, three kinds of users, all folds
+foltr-search --simulate mslr       if you lack the data, on made-up data
+foltr-search --simulate --list     data sets, methods and presets
 foltr-search --simulate mq2008 --method fpdgd,foltr-es --seeds 5 --jobs 4
 foltr-search --simulate mslr --privacy gaussian:clip=1,noise_multiplier=2
-foltr-search --simulate mq2008 --set method.learning_rate=0.01,0.1 --rounds 200
+foltr-search --simulate mq2008 --set method.learning_rate=.01,.1 --rounds 200
 foltr-search --simulate --preset quick/fpdgd --out run
 foltr-search --simulate --preset quick/fpdgd --out run --resume
 foltr-search --simulate --verify reproduction --sample 50
@@ -125,10 +127,11 @@ def _carried_out(dataset: str | None, listing: bool, options: dict[str, Any]) ->
     root = data_folder(options["folder"], os.environ)
     if listing:
         from simulation.extensions import load
-        from simulation.listing import catalogue
+        from simulation.listing import UNBROKEN, catalogue
 
         load(options["with_"])
-        click.echo(catalogue(root))
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else UNBROKEN
+        click.echo(catalogue(root, width=width))
         return 0
     if options["verify"]:
         _need_extra()

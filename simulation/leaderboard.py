@@ -143,7 +143,8 @@ def submit(name: str, dataset: str | None, *, root: Path | None, jobs: int | Non
         show([by_trial(board, trials, entry)], sys.stdout)
     for trial in attacks | shares:
         show([by_entry(board, trial)], sys.stdout)
-    print(f"{Path(name).name} {digest[:12]}, {len(SEEDS)} seeds of fold 1 of {where}; nDCG@10 of the last ranker")
+    what = f"nDCG@10 of the last ranker, mean ± standard error over {len(SEEDS)} seeds of fold 1 of {where}"
+    print(f"{Path(name).name} {digest[:12]}: {what}")
     return int(failed)
 
 
@@ -207,7 +208,8 @@ def grid(board: Board, trials: Mapping[str, Mapping[str, Changes]], dataset: str
     columns = [*trials, "worst attack"]
 
     def means(entry: str) -> list[float | None]:
-        own = [[board[entry][trial].mean for trial in group if trial in board[entry]] for group in trials.values()]
+        met = board[entry]
+        own = [[met[trial].mean for trial in group] if group.keys() <= met.keys() else [] for group in trials.values()]
         worst = min(own[[*trials].index("attacks")], default=None)
         return [*(float(np.mean(some)) if some else None for some in own), worst]
 
@@ -218,7 +220,7 @@ def grid(board: Board, trials: Mapping[str, Mapping[str, Changes]], dataset: str
         f"Leaderboard on {dataset}: mean nDCG@10 of each group of trials",
         ["", *columns],
         [[f"{'> ' if entry in new else ''}{entry}", *numbers[entry]] for entry in order],
-        ["entries that meet all groups first, by their sum; -: cannot be, or failed"],
+        ["entries that meet all groups first, by their sum", "-: cannot meet every trial of the group, or failed"],
     )
 
 

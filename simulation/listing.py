@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
@@ -34,16 +35,19 @@ NOTES = {
 }
 """where the first line of a method's own description does not tell"""
 
+UNBROKEN = 10_000
+"""columns; wider than any line, for programs that read the list"""
 
-def catalogue(root: Path | None) -> str:
-    """The whole list; a data set is marked with the folds that are there below `root`."""
+
+def catalogue(root: Path | None, *, width: int) -> str:
+    """The whole list, no line longer than `width`; a data set is marked with the folds that are there below `root`."""
     datasets = [(name, _presence(name, root), info.title) for name, info in DATASETS.items()]
     methods = [(name, "", NOTES.get(name) or _first_line(method.__doc__)) for name, method in METHODS.items()]
     methods += [(name, "", NOTES[name]) for name in LEARN_FROM_LABELS]
     methods += [(name, "", _first_line(kind.__doc__)) for name, kind in MEASUREMENTS.items()]
     presets = [(name, "", _title(name)) for name in preset_names()]
     where = f"in {root}" if root else "no folder named: --data DIR, or FOLTR_DATASETS"
-    return "\n\n".join(
+    text = "\n\n".join(
         [
             _section(f"Data sets ({where}), or the path of a folder or file in LETOR's format", datasets),
             _section("Methods", methods),
@@ -60,6 +64,13 @@ def catalogue(root: Path | None) -> str:
             _section("Presets", presets),
         ]
     )
+    return "\n".join(_wrapped(line, width) for line in text.splitlines())
+
+
+def _wrapped(line: str, width: int) -> str:
+    """What goes on stands below the last column."""
+    last = len(line) - len(line.rpartition("  ")[2])
+    return textwrap.fill(line, width, subsequent_indent=" " * last or "  ", break_on_hyphens=False)
 
 
 def _records(kinds: Iterable[type[msgspec.Struct]]) -> list[tuple[str, str, str]]:

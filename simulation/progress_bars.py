@@ -60,7 +60,7 @@ class RunProgress:
         self._bars = _bars(stream, self.seconds_left)
         self._tasks: dict[str, TaskID] = {}
         if self._bars:
-            self._overall = self._bars.add_task(self._count(), total=max(len(titles), 1))
+            self._overall = self._bars.add_task(self._count(), total=max(len(titles), 1), completed=not titles)
 
     def __enter__(self) -> RunProgress:
         if self._bars:

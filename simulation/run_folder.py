@@ -71,6 +71,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     offline_map: float | None = None
     offline_max_rr: float | None = None
     """expected MaxRR of the cell's users on the held-out rankings"""
+    offline_err: float | None = None
     offline_ndcg_clients: float | None = None
     """of the common ranker on every client's own share of [data] evaluate_clients_on, the mean over clients"""
     offline_ndcg_personal: float | None = None

@@ -55,6 +55,8 @@ class Evaluation:
     map: float
     max_rr: float | None
     """over all queries; None without users"""
+    err: float | None
+    """None without the highest grade of the scale"""
     each: QueryValues = field(repr=False, compare=False)
     """what nDCG, MRR and MAP are means of; without a query that counts they are NaN"""
 
@@ -63,6 +65,7 @@ class Evaluation:
         """By their names in a row."""
         return {
             "offline_ndcg": self.ndcg, "offline_mrr": self.mrr, "offline_map": self.map, "offline_max_rr": self.max_rr,
+            "offline_err": self.err,
         }  # fmt: skip
 
     @property
@@ -96,6 +99,8 @@ class Judged(Struct, frozen=True, eq=False):
     """[n_queries]"""
     no_relevant: NoRelevant
     ties: Ties
+    k: int
+    top_grade: int | None
 
     def evaluate(self, ranker: Ranker, theta: FloatVector, *, users: Users | None = None) -> Evaluation:
         """How good a ranker is: `evaluate_scores` of its scores."""
@@ -106,7 +111,12 @@ class Judged(Struct, frozen=True, eq=False):
         order = ranked_rows(found, self.queries.offsets, ties=self.ties)
         each = self.values(order)
         max_rr = None if users is None else float(expected_max_rr(users, pages(self.queries, order, k=users.k)).mean())
+        err = None
+        if self.top_grade is not None:
+            found_by = expected_reciprocal_rank(pages(self.queries, order, k=self.k), self.top_grade)
+            err = _mean(self._counted(found_by, None))
         return Evaluation(
+            err=err,
             ndcg=_mean(each.ndcg),
             mrr=_mean(each.reciprocal_rank),
             map=_mean(each.average_precision),
@@ -137,10 +147,32 @@ class Judged(Struct, frozen=True, eq=False):
         return shares[some] if self.no_relevant == "skip" else shares
 
 
+def expected_reciprocal_rank(shown: npt.NDArray[np.int8], top_grade: int) -> FloatVector:
+    """ERR `[n_queries]` of grades in ranked order `[n_queries, k]`, -1 where there is no document.
+
+    The sum over ranks r of R_r / r times (1 - R_i) of all i above, R = (2^grade - 1) / 2^top_grade: the user stops at a
+    document with probability R (Chapelle, Metzler, Zhang and Grinspan, CIKM 2009).
+    """
+    stops = gains(np.maximum(shown, 0)) / 2.0**top_grade
+    reached = np.cumprod(np.column_stack([np.ones(len(stops)), 1.0 - stops[:, :-1]]), axis=1)
+    found: FloatVector = (reached * stops / np.arange(1, shown.shape[1] + 1)).sum(axis=1)
+    return found
+
+
 def judge(
-    queries: QuerySet, *, k: int = 10, no_relevant: NoRelevant = "skip", ties: Ties = "first", depth: int | None = None
+    queries: QuerySet,
+    *,
+    k: int = 10,
+    no_relevant: NoRelevant = "skip",
+    ties: Ties = "first",
+    depth: int | None = None,
+    top_grade: int | None = None,
 ) -> Judged:
-    """Prepare queries for many evaluations: nDCG@k, and MRR and MAP over the first `depth` ranks (None: all)."""
+    """Prepare queries for many evaluations: nDCG@k, MRR and MAP over the first `depth` ranks (None: all), and ERR@k
+    where the highest grade of the scale is given; ValueRangeError for a higher one.
+    """
+    if top_grade is not None and queries.grades.max() > top_grade:
+        raise ValueRangeError(f"data.top_grade: {top_grade} is below {queries.grades.max()}, a grade of these queries")
     offsets, lengths = queries.offsets, np.diff(queries.offsets)
     place = (np.arange(len(queries.grades)) - np.repeat(offsets[:-1], lengths) + 1).astype(np.float64)
     worth = gains(queries.grades)
@@ -159,6 +191,8 @@ def judge(
         n_relevant=np.add.reduceat(relevant, offsets[:-1]),
         no_relevant=no_relevant,
         ties=ties,
+        k=k,
+        top_grade=top_grade,
     )
 
 

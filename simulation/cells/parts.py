@@ -63,7 +63,9 @@ def held_out(cell: Cell, fold: Fold) -> QuerySet:
 
 def judged_as(data: Data, queries: QuerySet) -> Judged:
     """Queries that rankers are judged on, by what [data] counts."""
-    return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties, depth=data.depth)
+    return judge(
+        queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties, depth=data.depth, top_grade=data.top_grade
+    )
 
 
 def ranker_of(choice: MethodChoice, n_features: int) -> Ranker:

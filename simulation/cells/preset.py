@@ -82,6 +82,8 @@ class Data(_Table, frozen=True, kw_only=True):
     """the cutoff of offline nDCG"""
     depth: Count | None = None
     """ranks that offline MRR and MAP look at; all where it is not given"""
+    top_grade: Count | None = None
+    """the highest grade of the scale, 4 for MSLR and in gdeval; offline ERR@k is measured where it is given"""
     evaluate_clients_on: dict[str, Any] = {}
     """besides: a partition, as in `federation.partition`, of whose shares each is judged as its client sees it"""
 

@@ -12,6 +12,7 @@ TITLES = {
     "offline_max_rr": "offline MaxRR",
     "offline_mrr": "offline MRR",
     "offline_map": "offline MAP",
+    "offline_err": "offline ERR",
     "offline_ndcg_clients": "offline nDCG on own labels",
     "offline_ndcg_personal": "offline nDCG of own rankers",
     "online_ndcg": "online nDCG",
@@ -58,7 +59,7 @@ RANKER_KEYS = ("ranker", "client")
 def metric_title(metric: str, *, k: int | None = None) -> str:
     """A metric for people; `k` is the cutoff of the held-out rankings where it is known (a page has its own length)."""
     title = TITLES.get(metric, metric)
-    return f"{title}@{k}" if k is not None and metric.startswith("offline_ndcg") else title
+    return f"{title}@{k}" if k is not None and metric.startswith(("offline_ndcg", "offline_err")) else title
 
 
 def key_titles(settings: Iterable[Settings]) -> dict[str, str]:

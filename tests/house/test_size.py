@@ -17,7 +17,7 @@ ROOMS = {
     "app": (193, 31_124),
     "console": (8, 1_164),
     "indexer": (106, 21_133),
-    "simulation": (90, 15_594),
+    "simulation": (90, 15_656),
     "federation_server": (54, 8_174),
     "foltr": (55, 8_038),
 }

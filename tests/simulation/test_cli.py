@@ -77,7 +77,16 @@ def test_list_shows_what_there_is(capsys: pytest.CaptureFixture[str], monkeypatc
         assert wanted in shown
     for folds, said in (((1,), "1 fold"), ((1, 2), "2 folds")):
         monkeypatch.setattr("simulation.listing.folds_present", lambda name, root, folds=folds: folds)
-        assert set(re.findall(r"\d folds?", catalogue(None))) == {said}
+        assert set(re.findall(r"\d folds?", catalogue(None, width=999))) == {said}
+
+
+def test_help_and_list_fit_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 80 columns; what goes on in another line says the same words."""
+    assert main(["--help"]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 80] == []
+    narrow = catalogue(None, width=80)
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert narrow.split() == catalogue(None, width=999).split()
 
 
 def test_a_small_study_from_the_command_line(tmp_path: Path) -> None:

@@ -146,6 +146,8 @@ def test_tables_by_hand() -> None:
     }
     shown = grid(board, trials, "data", new=["x"])
     assert [list(row) for row in shown.rows] == [["> x", "0.4000", "0.1500", "0.1000"], ["fpdgd", "0.4000", "-", "-"]]
+    partly = grid({**board, "z": {"a": Score(0.9, 0.0), "c": Score(0.4, 0.0)}}, trials, "data", new=[])
+    assert [*partly.rows[-1]] == ["z", "-", "-", "-"], "one easy trial of a group is no mean of it"
     others = {"y": {"d": Score(0.4, 0.0), "c": Score(0.1, 0.0)}, "z": {"d": Score(0.3, 0.0)}}
     rows = by_trial({**board, **others}, trials, "x").rows
     assert [list(row) for row in rows] == [

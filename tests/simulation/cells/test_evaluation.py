@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import astuple
-from itertools import pairwise
+from itertools import pairwise, product
 from math import log2, nan
 
 import ir_measures
 import numpy as np
 import pytest
-from ir_measures import AP, RR, nDCG
+from ir_measures import AP, ERR, RR, nDCG
 
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import average_precision, max_rr, ndcg_at_k, reciprocal_rank
 from foltr.ranking.rankers import Linear, Neural
-from simulation.cells.evaluation import NoRelevant, Ties, judge, pages, ranked_rows, scores
+from simulation.cells.evaluation import (
+    NoRelevant,
+    Ties,
+    expected_reciprocal_rank,
+    judge,
+    pages,
+    ranked_rows,
+    scores,
+)
 from simulation.data.queries import QuerySet
 from simulation.rounds.click_models import make_users
 
@@ -65,6 +73,50 @@ def test_means_as_by_ir_measures(seed: int) -> None:
     data, theta = random_queries(seed), np.random.default_rng(seed).standard_normal(6)
     found = judge(data, no_relevant="zero").evaluate(Linear(6), theta)
     assert (found.ndcg, found.mrr, found.map) == pytest.approx(theirs(data, theta), abs=1e-9)
+
+
+def test_expected_reciprocal_rank_by_hand() -> None:
+    """Of a scale to 2: R is 3/4, 0, 1/4 for grades 2, 0, 1, so a quarter goes on, of whom a quarter stops at rank 3."""
+    shown = np.array([[2, 0, 1], [0, 1, -1], [0, 0, 0]], dtype=np.int8)
+    assert expected_reciprocal_rank(shown, 2).tolist() == [3 / 4 + (1 / 4) * (1 / 4) / 3, (1 / 4) / 2, 0.0]
+
+
+@pytest.mark.parametrize("k", [1, 4, 10])
+def test_expected_reciprocal_rank_of_users_who_stop(k: int) -> None:
+    """The mean of 1 / rank over every way in which users may have stopped or gone on at each of the first k ranks."""
+    data, theta = random_queries(4), np.random.default_rng(4).standard_normal(6)
+    expected = []
+    for q in range(data.n_queries):
+        grades = data.grades[data.rows(q)]
+        shown = grades[np.argsort(-(data.features[data.rows(q)] @ theta), kind="stable")][:k]
+        value = 0.0
+        for stops in product((False, True), repeat=len(shown)):
+            weights = [
+                (2.0**g - 1) / 16 if stop else 1 - (2.0**g - 1) / 16 for g, stop in zip(shown, stops, strict=True)
+            ]
+            value += np.prod(weights) / (1 + stops.index(True)) if any(stops) else 0.0
+        expected.append(value)
+    found = judge(data, k=k, top_grade=4, no_relevant="zero").evaluate(Linear(6), theta)
+    assert found.err == pytest.approx(np.mean(expected))
+
+
+def test_expected_reciprocal_rank_as_by_gdeval() -> None:
+    """TREC's program, which has four grades above 0 and prints five digits; without a scale there is none."""
+    data, theta = random_queries(5), np.random.default_rng(5).standard_normal(6)
+    qrels, run = [], []
+    for q in range(data.n_queries):
+        for i, row in enumerate(range(data.rows(q).start, data.rows(q).stop)):
+            qrels.append(ir_measures.Qrel(str(q), f"d{i}", int(data.grades[row])))
+            run.append(ir_measures.ScoredDoc(str(q), f"d{i}", float(data.features[row].astype(np.float64) @ theta)))
+    their = {value.query_id: value.value for value in ir_measures.iter_calc([ERR @ 10], qrels, run)}
+    each = judge(data, no_relevant="zero", top_grade=4)
+    shown = pages(data, ranked_rows(scores(Linear(6), theta, data), data.offsets), k=10)
+    own = expected_reciprocal_rank(shown, 4)
+    assert own == pytest.approx([their.get(str(q), 0.0) for q in range(data.n_queries)], abs=6e-6)
+    assert each.evaluate(Linear(6), theta).err == pytest.approx(own.mean())
+    assert judge(data).evaluate(Linear(6), theta).err is None
+    with pytest.raises(ValueRangeError, match="top_grade: 3 is below 4"):
+        judge(data, top_grade=3)
 
 
 def theirs(data: QuerySet, theta: np.ndarray) -> tuple[float, float, float]:

@@ -125,13 +125,13 @@ def remove(found: list[Belonging], paths: Paths) -> None:
 def alone(paths: Paths) -> Iterator[None]:
     """Within the block no other process writes the index or answers for it; InUseError where one does."""
     if holder := lock_holder(paths.index):
-        raise InUseError(f"{holder} is running; end it first")
+        raise InUseError(f"{holder} is running; stop it first")
     resident = Path(socket_path(str(paths.data_dir))).parent
     with ExitStack() as locks:
         for place, who, how in (
             (resident / "lock", "the resident process", "`foltr-search serve --stop` ends it"),  # it may follow changes
-            (paths.index / LOCK_FILE, "another process", "end it first"),
-            (paths.watch_lock, "", "end it or the screen it belongs to first"),
+            (paths.index / LOCK_FILE, "another process", "stop it first"),
+            (paths.watch_lock, "", "stop it or the screen it belongs to first"),
         ):
             if not place.exists():
                 continue

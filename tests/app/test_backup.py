@@ -233,7 +233,7 @@ def test_nothing_is_restored_while_a_screen_holds_the_state(device: Device, tmp_
     with_picks(paths, b"a")
     with Store(paths.state) as held:
         assert held.value("x") is None
-        with pytest.raises(InUseError, match=r"another process uses .*state\.sqlite; end it first"):
+        with pytest.raises(InUseError, match=r"another process uses .*state\.sqlite; stop it first"):
             restore(paths, source)
     assert n_picks(paths) == 1
     restore(paths, source)

@@ -65,7 +65,7 @@ def test_an_address_is_opened_by_the_system_alone(tmp_path: Path) -> None:
     with pytest.raises(OpenError, match="it is gone"):
         plan(path, "editor", settings=Settings(), address=page, env=env)
     with pytest.raises(
-        OpenError, match=r"wanted an address of the web, or of open\.addresses, to open, got 'javascript:1'"
+        OpenError, match=r"wanted an address of the web, or of a scheme in open\.addresses, got 'javascript:1'"
     ):
         plan(path, settings=Settings(), address="javascript:1", env=env)
 

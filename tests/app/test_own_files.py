@@ -120,7 +120,7 @@ def test_nothing_is_removed_while_a_process_watches(device: Device) -> None:
         while b'"idle"' not in watcher.stdout.readline():
             assert watcher.poll() is None
         refused = device.run("purge", "--yes")
-        assert (refused.returncode, "is running; end it or the screen" in refused.stderr) == (2, True)
+        assert (refused.returncode, "is running; stop it or the screen" in refused.stderr) == (2, True)
         assert (device.data_dir / "catalogue.sqlite").exists()
     finally:
         watcher.kill()

@@ -319,7 +319,7 @@ def test_why_answers_below_the_folders_alone(granted: Granted, home: Path) -> No
     (home / "work/b/.gitignore").write_text("*.log\n")
     (home / "work/b/x.log").write_text("x")
     answer = granted.why(str(home / "work/b/x.log"))
-    assert (answer["status"], answer["lines"]) == ("skipped", ["it is passed over (ignored)"])
+    assert (answer["status"], answer["lines"]) == ("skipped", ["it is skipped (ignored)"])
 
 
 def test_folders_are_taken_with_their_links_resolved(home: Path) -> None:

@@ -45,7 +45,9 @@ def test_files_that_others_may_enter_are_named(device: Device) -> None:
     device.index()
     (device.data_dir / "catalogue.sqlite").chmod(0o644)
     said = device.run("doctor").stdout
-    assert f"others may enter 1 of its files, as {device.data_dir}/catalogue.sqlite; any other command closes" in said
+    assert (
+        f"other users can open 1 of its files, as {device.data_dir}/catalogue.sqlite; any other command closes" in said
+    )
 
 
 def test_a_damaged_index_is_rebuilt_and_searching_it_says_so(device: Device) -> None:

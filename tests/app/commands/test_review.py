@@ -33,11 +33,11 @@ def test_a_dialogue_in_lines(device: Device) -> None:
     device.index()
     done = answered(device, "kingfisher", "fish", answers="what\nt\nyes\nn\nu\nl\nq\n")
     assert done.returncode == 0, done.stderr
-    assert "[1 of 6] 0 found, too few to tell of how many" in done.stdout
+    assert "[1 of 6] 0 found, too few to estimate how many there are" in done.stdout
     assert str(device.notes / "birds" / "kingfisher.md") in done.stdout
     assert "It nests in river banks." in done.stdout
     assert done.stdout.count("[2 of 6]") == 3  # the second one answered, taken back, and put off
-    assert done.stdout.endswith("1 found, too few to tell of how many\n")
+    assert done.stdout.endswith("1 found, too few to estimate how many there are\n")
     listed = device.run("review", "--list").stdout
     assert listed.startswith("1\t")
     assert listed.endswith("\t1 found, 1 read\tkingfisher fish\n")

@@ -127,7 +127,7 @@ def test_folders_that_rules_leave_out_are_named_with_their_numbers(device: Devic
     (device.notes / ".secret").mkdir()
     (device.notes / ".secret/a.txt").write_text("x")
     device.index()
-    helps = "`foltr-search index --source maildir` takes it in"
+    helps = "`foltr-search index --source maildir` includes it"
     shown = device.run("status").stdout
     assert "left out:     5 files (`foltr-search status --left-out` lists them)" in shown
     assert f"{device.notes / '.Archive'}, 4 files, hidden, {helps}" in shown

@@ -162,7 +162,7 @@ def test_what_a_page_cannot_need_is_refused(tmp_path: Path) -> None:
     with searching(tmp_path / "here") as here:
         page = here.search(SearchRequest("heron", on=("large",)))
     assert (len(page.hits), page.unasked) == (
-        1, ("large: said too much: more than 2 MB, or lines that are no answer",),
+        1, ("large: sent too much: more than 2 MB, or lines that are no answer",),
     )  # fmt: skip
 
 

@@ -196,7 +196,7 @@ def test_a_review_needs_a_state_that_can_be_kept(opened: Open) -> None:
 @pytest.mark.parametrize(
     ("found", "line"),
     [
-        (Estimate(0, 3, 9, 6, 6), "0 found, too few to tell of how many"),
+        (Estimate(0, 3, 9, 6, 6), "0 found, too few to estimate how many there are"),
         (Estimate(38, 200, 900, 3, 4), "38 of about 41, surely more than 90 %: you may stop"),
         (Estimate(36, 200, 900, 3, 4), "36 of about 39, surely more than 89 %: you may stop"),
         (Estimate(38, 200, 900, 9, 38), "38 of about 47, surely more than 49 %"),

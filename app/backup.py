@@ -200,7 +200,7 @@ def _give_state(restored: Store, state: Path) -> None:
     try:
         create_durably(state, restored.content())
     except FileExistsError as error:
-        raise InUseError(f"another process has just made {state}; restore again") from error
+        raise InUseError(f"another process has just made {state}; run restore again") from error
 
 
 def _keep_what_was_spent(restored: Store, present: Store) -> None:

@@ -30,7 +30,7 @@ KINDS = (".md", ".py", ".html", ".rtf", ".eml")
 RECENT_SHARE = 0.25
 DEEPEST = 4
 MOST_QUERIES = 240
-"""documents taken from a larger collection, at random"""
+"""queries taken from a larger collection, at random"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

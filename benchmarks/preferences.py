@@ -90,7 +90,7 @@ NAMES = ("medline", "time", "handbook", "manpages", "locomo-chats")
 """no constant of learning was chosen on these"""
 CHOSEN_ON = ("cisi", "cranfield", "scifact")
 MOST_QUERIES = 240
-"""documents taken from a larger collection, at random"""
+"""queries taken from a larger collection, at random"""
 MOST_OTHERS = 100
 """queries on which it is looked at what an opening does"""
 SEEDS = (1, 2, 3)

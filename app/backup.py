@@ -90,7 +90,7 @@ def write_backup(paths: Paths, target: Path, *, now: float) -> list[str]:
         if paths.state.exists():
             content[STATE] = store.content()
     if not content:
-        raise NoBackupError("there is nothing of foltr-search here to keep")
+        raise NoBackupError("there is no data of foltr-search here to back up")
     about = About(1, now, {name: sha256(data).hexdigest() for name, data in content.items()})
     packed = BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -191,7 +191,7 @@ def _give_state(restored: Store, state: Path) -> None:
             try:
                 present.hold_alone()
             except StateError as error:
-                raise InUseError(f"another process uses {state}; end it first") from error
+                raise InUseError(f"another process uses {state}; stop it first") from error
             _keep_what_was_spent(restored, present)
             present.become(restored)
         return
@@ -200,7 +200,7 @@ def _give_state(restored: Store, state: Path) -> None:
     try:
         create_durably(state, restored.content())
     except FileExistsError as error:
-        raise InUseError(f"another process has just made {state}; restore again") from error
+        raise InUseError(f"another process has just made {state}; run restore again") from error
 
 
 def _keep_what_was_spent(restored: Store, present: Store) -> None:

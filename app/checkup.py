@@ -100,7 +100,7 @@ def _folders(patient: Patient) -> Findings:
         yield "broken", "the data folder is not writable"
     if unclosed := list(open_to_others(patient.paths)):
         shown = display_path(str(unclosed[0]))
-        yield "note", f"others may enter {len(unclosed)} of its files, as {shown}; any other command closes them"
+        yield "note", f"other users can open {len(unclosed)} of its files, as {shown}; any other command closes them"
     free = shutil.disk_usage(folder).free
     yield "note" if free < LOW_SPACE else "ok", f"{free / 1e9:,.1f} GB free there"
 
@@ -146,10 +146,10 @@ def _reading(patient: Patient) -> Findings:
         yield "broken", f"no file can be read: {left}"
     elif left:
         why = f"has only {available()[0]}" if available() else "offers neither Landlock nor seccomp"
-        yield "note", f"a file that takes over its reader could {', '.join(left)} as you can: this system {why}"
+        yield "note", f"a malicious file could {', '.join(left)} with your rights: this system {why}"
         yield "note", "readers are separate processes with limits of time and memory, and nothing more"
     else:
-        yield "ok", f"a reader has the file in hand and nothing else ({', '.join(available())})"
+        yield "ok", f"a reader can reach only the file that it reads ({', '.join(available())})"
     for name, kind in ADDED.items():
         yield "ok", f"{name if '.' in name else f'.{name}'} is read by {KINDS[kind].reader}, which a package adds"
 
@@ -200,12 +200,12 @@ def _group(patient: Patient) -> Findings:
     from app.store import Store
 
     if not patient.paths.state.exists():
-        yield "ok", "none: nothing leaves this device"
+        yield "ok", "none: nothing is sent to one"
         return
     with Store(patient.paths.state, writable=False) as store:
         found = overview(store, patient.settings.federation, now=int(time.time()))
     if found["group"] is None:
-        yield "ok", "none: nothing leaves this device"
+        yield "ok", "none: nothing is sent to one"
         return
     yield "ok", f"{found['group']['name']} at {found['group']['address']}"
     if elsewhere := who_answers(patient.paths, patient.settings):
@@ -241,12 +241,12 @@ def _resident(patient: Patient) -> Findings:
     if said:
         yield "ok", said
     elif socket.exists():
-        yield "note", f"nobody answers at {at}; commands work alone, the next one takes its place"
+        yield "note", f"nobody answers at {at}; commands work alone, and the next `serve` takes its place"
     else:
         yield "ok", "none: every command works alone (`foltr-search serve` starts one)"
     for path in (socket.parent, socket):
         if path.exists() and (path.stat().st_mode & 0o077 or path.stat().st_uid != os.getuid()):
-            yield "broken", f"{display_path(str(path))}: wanted a file of yours alone"
+            yield "broken", f"{display_path(str(path))}: wanted a file of yours that others cannot open"
 
 
 def _terminal(patient: Patient) -> Findings:

@@ -251,7 +251,7 @@ def _plan_mail(mail: LooseMail, settings: Settings, env: Mapping[str, str]) -> I
 def _plan_page(address: str, schemes: Sequence[str], env: Mapping[str, str]) -> Invocation:
     """What the desktop opens it with; an address neither of the web nor of one of `schemes` is refused."""
     if not re.match(r"https?://[^\s/]", address) and address.partition(":")[0] not in schemes:
-        raise OpenError(f"wanted an address of the web, or of open.addresses, to open, got {address[:100]!r}")
+        raise OpenError(f"wanted an address of the web, or of a scheme in open.addresses, got {address[:100]!r}")
     if sys.platform == "win32":
         return Invocation((address,), needs_terminal=False, startfile=True)
     if sys.platform == "darwin":

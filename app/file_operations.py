@@ -126,7 +126,7 @@ def _put(path: str, folder: str, act: Callable[[str, str], None]) -> Filed:
         try:
             os.unlink(target)  # our own empty or half copy
         except OSError:
-            return Filed(path, error=f"{_reason(error)}; a half copy is left at {target}")
+            return Filed(path, error=f"{_reason(error)}; an incomplete copy is left at {target}")
         return Filed(path, error=_reason(error))
     return Filed(path, target)
 

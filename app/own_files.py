@@ -53,14 +53,14 @@ def belongings(paths: Paths, *, home: Path) -> list[Belonging]:
         ("the index", own("index")),
         ("vectors for other languages", own("languages")),
         ("the catalogue, what was learned, the folders", _of_names(paths.data_dir, FILE_NAMES)),
-        ("the resident process's place", own("resident")),
+        ("the socket of the resident process", own("resident")),
         ("copies of mails that were opened", own("mail")),
-        ("what assistants asked and taught", own("assistants")),
+        ("logs of assistants, and what was learned from them", own("assistants")),
         ("settings", [paths.config_file]),
         ("saved searches", [paths.saved]),
-        ("what was being written when it was ended", unfinished(paths)),
+        ("unfinished files", unfinished(paths)),
         ("a service of the user", [path for path in _units(home) if _is_shipped(path)]),
-        ("what says that the data folder is its own", [paths.data_dir / MARKER]),
+        ("what marks the data folder as the program's", [paths.data_dir / MARKER]),
     ]
     return [Belonging(what, path, _size(path)) for what, found in named for path in found if os.path.lexists(path)]
 
@@ -125,13 +125,13 @@ def remove(found: list[Belonging], paths: Paths) -> None:
 def alone(paths: Paths) -> Iterator[None]:
     """Within the block no other process writes the index or answers for it; InUseError where one does."""
     if holder := lock_holder(paths.index):
-        raise InUseError(f"{holder} is running; end it first")
+        raise InUseError(f"{holder} is running; stop it first")
     resident = Path(socket_path(str(paths.data_dir))).parent
     with ExitStack() as locks:
         for place, who, how in (
             (resident / "lock", "the resident process", "`foltr-search serve --stop` ends it"),  # it may follow changes
-            (paths.index / LOCK_FILE, "another process", "end it first"),
-            (paths.watch_lock, "", "end it or the screen it belongs to first"),
+            (paths.index / LOCK_FILE, "another process", "stop it first"),
+            (paths.watch_lock, "", "stop it or the screen it belongs to first"),
         ):
             if not place.exists():
                 continue

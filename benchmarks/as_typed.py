@@ -2,10 +2,10 @@
 
     python -m benchmarks as_typed [--collections cranfield ...] [--words 150] [--queries 1000]
 
-*As typed*: words by lot of four to eight letters that 3 to 40 documents hold, asked for alone; the share of the first
-min(10, documents) rows that hold the word in the form that was typed, and how often the first row does. *Corrections*:
-of the judged queries of all collections, in equal parts by lot, how many were searched for in another spelling, and for
-how many another is offered; each is listed, for some queries are misspelt indeed.
+*As typed*: random words of four to eight letters that occur in 3 to 40 documents, each as a query; the share of the
+first min(10, documents) rows that have the word in the form that was typed, and how often the first row does.
+*Corrections*: of a random sample of the judged queries, equally many from each collection, how many were searched for
+in another spelling, and for how many another is offered; each is listed, because some queries are really misspelt.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What an assistant sees in answers of so many tokens: which of the wanted documents, and how much of each.
+"""What an assistant sees in answers of a given length: which of the wanted documents, and how much of each.
 
     python -m benchmarks assistants [--collection NAME ...] [--queries 150]
     python -m benchmarks assistants --folder FOLDER             source code, FOLDER as `benchmarks code` has it
 
 Each query of a judged collection is asked as `mcp` asks it. *Recall* is the share of the relevant documents of which
-a passage stands in the answer; *words* is the share of the query's words (by stems) that the passages of these hold, of
-those that their whole texts hold. Beside it *whole texts*: the first documents one after the other until the tokens
-are used up, as an assistant reads that is given whole files.
+the answer has a passage; *words* is the share of the query's words (by stems) in the passages of these documents, of
+those in their whole texts. For comparison *whole texts*: the first documents one after the other until the tokens
+are used up, as for an assistant that is given whole files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""AutoTAR as Cormack and Grossman published it, written apart from the program: what `benchmarks.review` stands beside.
+"""AutoTAR as Cormack and Grossman published it, written independently of the program, for `benchmarks.review`.
 
 "Autonomy and reliability of continuous active learning for technology-assisted review" (2015), with the features and
 the learner of their Baseline Model Implementation (TREC 2015 Total Recall): stems of words in two documents or more,

@@ -1,10 +1,9 @@
-"""BM25F's constants, chosen on all collections but one and tried on that one.
+"""BM25F's constants, chosen on all collections but one and tested on that one.
 
     python -m benchmarks bm25f_constants [--queries 100]
 
-nDCG@10 of plain BM25F with the constants that the program has, and with those of GRID that have the highest mean over
-the other collections. Every document that holds a word of the query is scored; files with the same content are not
-collapsed.
+nDCG@10 of plain BM25F with the program's constants, and with those of GRID that have the highest mean over the other
+collections. Every document with a word of the query is scored; files with the same content are not collapsed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Source code: does the file that is asked for stand first, on repositories that the ranker of code never saw?
+"""Source code: is the wanted file first, on repositories that the ranker of code never saw?
 
     python -m benchmarks code FOLDER            the tables, each repository by weights of the others
     python -m benchmarks code FOLDER --write    and app/code.json from all of them

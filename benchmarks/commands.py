@@ -2,7 +2,7 @@
 
     python -m benchmarks commands FOLDER [--runs 15] [--queries WORDS ...]
 
-The folder is indexed into a temporary data folder. Then the commands run in turns, each a process of its own whose CPU
+The folder is indexed into a temporary data folder. Then the commands run in turns, each as a separate process whose CPU
 seconds (user and system, os.wait4) are taken when it ends; what the resident process spends on a query is added to its
 row. CPU seconds also grow on a busy machine; the ratios of one run do less.
 """

@@ -1,4 +1,4 @@
-"""A device of its own for a benchmark: a folder of files, indexed by this program, searched through `app.search`."""
+"""A separate device for a benchmark: a folder of files, indexed by this program, searched through `app.search`."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Short everyday queries over a person's home: does the file that is meant stand first?
+"""Short everyday queries over a person's home: is the file that is meant first?
 
     python -m benchmarks everyday [--half choose] [--seed 1] [--quiet]
 
 A home of an invented family is made and indexed: bills, statements, minutes and letters in four languages, drafts and
-finals, mails, notes, recipes, scans without text, archives, three source trees. Files have the dates that they speak
-of; a folder that was copied at once has one. Queries are asked as people type them (everyday.tsv, of ten kinds); files
-by one or two words of their names are drawn by lot. Rules were chosen on one half of the queries; the other, which
-nobody had run before, is quoted. *First* is the share for which the first row shows a file that is wanted, *in ten* the
-same for ten rows.
+finals, mails, notes, recipes, scans without text, archives, three source trees. Files have the dates that they
+mention; a folder that was copied at once has one date. Queries are asked as people type them (everyday.tsv, of ten
+kinds); files to ask for by one or two words of their names are drawn at random. Rules were chosen on one half of the
+queries; results are reported for the other half, which had never been run before. *First* is the share for which the
+first row shows a wanted file, *in ten* the same for ten rows.
 """
 
 from __future__ import annotations

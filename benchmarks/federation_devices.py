@@ -170,7 +170,7 @@ def free_port() -> int:
 
 
 def beside(made: Installation, server: ServerProcess, folder: Path) -> ServerProcess:
-    """Another process on the same database, with the same keys and a port of its own."""
+    """Another process on the same database, with the same keys and another port."""
     folder.mkdir()
     port = free_port()
     settings = (server.folder / "server.toml").read_text(encoding="utf-8")

@@ -4,9 +4,9 @@
 
 Twenty devices speak to one server process through a proxy that drops or doubles every tenth exchange. Two of them send
 garbage, two have clocks that are four minutes wrong, one has a clock that is an hour wrong and is refused. At random
-moments the server gets a SIGKILL and is started again. Afterwards the run is repeated on paper: from the updates that
-the database holds, made again from each device's own seed, the server's rule must give the very same models, bit for
-bit; every acknowledged update must be among them, none twice, none of a liar's.
+moments the server gets a SIGKILL and is started again. Afterwards the run is recomputed: from the updates that are
+in the database, made again from each device's seed, the server's rule must give exactly the same models, bit for bit;
+every acknowledged update must be among them, none twice, and none of a liar.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@
 
 Each round every device fetches the announcement, then sends one update of 136 parameters; the quorum is all of them, so
 that each round closes inside the measured time. Signatures and seals are real and made before the clock runs: the
-generator, which shares the machine with the server, only writes bytes and reads answers. `--rate` offers so many
-requests a second instead of as many as the connections carry. Nothing may be lost: the rows in the database must be as
-many as the acknowledgements.
+generator, which shares the machine with the server, only writes bytes and reads answers. `--rate` sends that
+many requests a second instead of as many as the connections can carry. Nothing may be lost: there must be as many rows
+in the database as acknowledgements.
 
-A machine that others use answers later and not with more work, so requests are also counted by the second of the
-server's own processor; and the same bytes go to benchmarks.bare_server right after each round. `--processes 2`: two
+On a busy machine answers come later but take no more work, so requests are also counted per second of the server's
+processor time; and the same bytes go to benchmarks.bare_server right after each round. `--processes 2`: two
 servers on one PostgreSQL, half of the connections to each.
 """
 

@@ -3,10 +3,10 @@
     python -m benchmarks federation_sealed [--members 5 10 30] [--rounds 4]
 
 Members join by invites, vouch, share, prove, add up and answer as devices do; one request at a time. Seconds are of the
-server's processor while it takes the messages of whole rounds: among the messages is the one after which it fixes the
-list, among the answers the one after which it adds up and closes. A device's seconds are those of making its message
-(the first of a round aside, in which the generators are made), and of a member of the committee those of checking all
-boxes and adding up; the last column is all of a round on all machines, whatever the server does meanwhile included.
+server's processor while it takes the messages of whole rounds, including the message after which it fixes the list
+and the answer after which it adds up and closes. A device's seconds are those of making its message
+(without the first of a round, in which the generators are made); a committee member's are those of checking all boxes
+and adding up. The last column is the whole round on all machines, including whatever the server does meanwhile.
 """
 
 from __future__ import annotations

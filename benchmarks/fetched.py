@@ -4,11 +4,11 @@
     python -m benchmarks fetched --folder FOLDER --wanted tests    the tests of the files that are judged relevant
     python -m benchmarks fetched --texts                           the collections of data/text
 
-All of them, whole, are in one index. They are dealt into three parts at random. For each part there are assistants that
-ask the questions of the other two by `mcp --learn`, in a random order, until they have fetched 100 documents, and then
-those of the part. The ranker of code has weights from the other two alone. Each answer has ten results. An assistant
-fetches the first of them that it wants, and nothing if it wants none; one *with mistakes* in one case of five another
-one of the ten; one *at random* any of the ten. Points are hundredths of nDCG. Needs the extra `mcp`.
+All of them are in one index. They are divided into three parts at random. For each part there are assistants that
+ask the questions of the other two by `mcp --learn`, in random order, until they have fetched 100 documents, and then
+those of the part. The ranker of code has weights only from the other two. Each answer has ten results. An assistant
+fetches the first of them that it wants, and nothing if it wants none; one *with mistakes* fetches another of the ten
+in one case of five; one *at random* fetches any of the ten. Points are hundredths of nDCG. Needs the extra `mcp`.
 """
 
 from __future__ import annotations

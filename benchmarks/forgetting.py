@@ -1,8 +1,8 @@
-"""How far each way to forget a member leaves the ranker from one that never saw it.
+"""How far each way to forget a member leaves the ranker from one that never saw the member.
 
 Six members prefer one feature each; 20 rounds of 40 pages by the default method (FPDGD at a fixed start, clip .8); the
-last member asks to be forgotten. Retrained: the same rounds without it, the same pages, the same noise of the others.
-Distances are Euclidean, over the shared weights, means over seeds with their standard errors.
+last member asks to be forgotten. Retrained: the same rounds without this member, with the same pages and noise of the
+others. Distances are Euclidean, over the shared weights, means over seeds with their standard errors.
 
 `python -m benchmarks forgetting` prints the table.
 """

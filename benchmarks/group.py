@@ -1,16 +1,16 @@
 """What a group is worth: to a new member without clicks, and to its members beside learning alone.
 
-Every draw has people, files, halves of queries, clicks and noise of its own. Members search for four rounds of forty
-pages and answer by the verbs of the server's default method; each tests the group's ranker on its own pages and blends
-it, a newcomer believes of it what is more than noise (app.federation). Gains are of nDCG@10 on queries that nobody
+Every draw has other people, files, halves of queries, clicks and noise. Members search for four rounds of forty pages
+and answer by the server's default method; each tests the group's ranker on its own pages and blends it, and a newcomer
+adopts the part of it that is more than noise (app.federation). Gains are of nDCG@10 on queries that nobody
 asked, in percent; the noise is the mechanism's own.
 
     python -m benchmarks group [--members 5 10 30] [--draws 40] [--modes open sealed absent] [--left-out]
 
 open: each device adds all noise (epsilon 10). sealed: noise in the sum (epsilon 4), of coins, as the server of a sealed
 group closes a round (tests/benchmarks/test_group.py compares them to the last digit); each device adds as much as if a
-third stayed away and a fifth of the others colluded. absent: in each round a third, by lot, do stay away; what they
-searched waits for the next. whole: each device adds all of the sum's noise.
+third stayed away and a fifth of the others colluded. absent: in each round a random third do stay away; what they
+searched waits for the next round. whole: each device adds all of the sum's noise.
 """
 
 from __future__ import annotations

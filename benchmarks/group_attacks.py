@@ -1,10 +1,10 @@
-"""What a fifth of a group that means harm can do to the common ranker, and whether the server notices.
+"""What harm a malicious fifth of a group can do to the common ranker, and whether the server notices.
 
     python -m benchmarks group_attacks [--seeds 8] [--clients 5 20 50] [--terms former default long]
 
-Members search three collections whose documents became files with types and dates by lot (benchmarks.preferences); an
+Members search three collections whose documents became files with random types and dates (benchmarks.preferences); an
 honest one opens what is relevant. The figure is nDCG@10 of the common ranker after the last round, on queries that
-nobody searched. The attackers push in the direction that costs most, of those that were tried on these very queries.
+nobody searched. The attackers push in the direction that costs most, of those tried on the same queries.
 In the columns "silent" honest members have nothing to say and send noise alone, so that nobody pushes back; with the
 former terms what they could say is small beside the noise, and they are always silent. +- is the standard error of a
 loss over the seeds, each of which is played with and without the attack: honest members draw the same in both.
@@ -46,7 +46,7 @@ MALICIOUS = {5: 1, 20: 4, 50: 10}
 AIMS = {5: 0.05, 20: 0.02, 50: 0.02}
 """the largest loss of nDCG@10, by the members of an open group"""
 N_TRIED = 60
-"""directions by lot, besides those of single weights"""
+"""random directions, besides those of single weights"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class World:
 
 @contextmanager
 def searched(name: str, folder: Path, settings: Settings) -> Iterator[list[JudgedPage]]:
-    """A page for each query of the collection, its documents filed by lot."""
+    """A page for each query of the collection, its documents filed at random."""
     collection = collections.read(name)
     files = filed(collection, folder / "files", np.random.default_rng(3))
     by_path = {path: file.document.id for path, file in files.items()}

@@ -4,8 +4,8 @@
 
 The server is `foltr-server serve` on loopback with the terms of former groups (fifty weights, clip .1, noise 4), in the
 mode open; each member fetches the announcement and the ranker, and sends its update sealed and signed. The attackers
-push where it costs most on the queries that are judged. nDCG@10 is of the ranker that the server published; with the
-attack `none` all twenty are honest, and draw the same.
+push where it costs most on the judged queries. nDCG@10 is of the ranker that the server published; with the attack
+`none` all twenty are honest, with the same random draws.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What members of a sealed group who lie cost a newcomer, with notes of honest length: those that no proof refuses.
+"""What lying members of a sealed group cost a newcomer, with notes of honest length, which no proof refuses.
 
     python -m benchmarks group_liars [--members 5 20] [--draws 12] [--silent] [--cache FOLDER]
 
 One of five, or a fifth of twenty, say in every round the longest change that the clip lets through, with fair noise on
-it, because the proofs ask for that. They go where it costs the newcomers most on the very queries that are judged, of
-the directions that were tried from the ranker that the group arrives at without them. Each draw of benchmarks.group is
+it, because the proofs ask for that. They push where it costs the newcomers most on the judged queries, of the
+directions that were tried from the ranker that the group reaches without them. Each draw of benchmarks.group is
 played twice, with the same people and noise: with these members honest, and lying. The loss is of a newcomer's nDCG@10;
-members are those who stay honest. With --silent they send noise alone instead: what it costs that they are missing.
+members are those who stay honest. With --silent they send only noise instead, which shows what their absence costs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def served(found: Life, theta: FloatVector) -> float:
 
 
 def lie(honest: Life, n_liars: int) -> FloatVector:
-    """The change `[n_sent]` that costs most when so many members send it in every round."""
+    """The change `[n_sent]` that costs most when this number of members send it in every round."""
     assert isinstance(honest.method.privacy, Gaussian)
     clip = honest.method.privacy.clip
     far = N_ROUNDS * clip * n_liars / len(honest.members)

@@ -1,8 +1,8 @@
-"""The result pages of people whose files are of five kinds: a collection filed by lot, searched once, kept as arrays.
+"""The result pages of people whose files are of five kinds: a collection filed at random and searched once.
 
-Every document becomes a file of one of KINDS in a folder of a depth by lot, a quarter of them changed in the last two
-months. Each query is asked once through app.search by a device that knows nothing; what it ranks, with the features of
-each candidate, is all that a simulated person needs.
+Every document becomes a file of one of KINDS in a folder of random depth, a quarter of them changed in the last two
+months. Each query is asked once through app.search by a device that has learned nothing; its ranking, with the
+features of each candidate, is all that a simulated person needs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KINDS = (".md", ".py", ".html", ".rtf", ".eml")
 RECENT_SHARE = 0.25
 DEEPEST = 4
 MOST_QUERIES = 240
-"""of a larger collection so many, by lot"""
+"""queries taken from a larger collection, at random"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +77,7 @@ def file_text(document: Document, ending: str) -> str:
 
 
 def filed(collection: Collection, folder: Path, rng: np.random.Generator) -> dict[str, tuple[str, int, bool]]:
-    """Write the collection below `folder`, by lot; path -> (document's id, kind, whether it is recent)."""
+    """Write the collection below `folder`, at random; path -> (document's id, kind, whether it is recent)."""
     now, found = time.time(), {}
     for i, document in enumerate(collection.documents):
         kind, depth = int(rng.integers(len(KINDS))), int(rng.integers(1, DEEPEST + 1))

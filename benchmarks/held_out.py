@@ -2,7 +2,7 @@
 
 Five folds: a simulated user asks queries of four fifths at random and opens results; nDCG@10 and MAP are measured on
 the last fifth, without exploration, before and after a number of interactions. Everything goes through `app.search`:
-search, open, leave. A new session (that is: new luck in exploration) begins after every 25 queries.
+search, open, leave. A new session, with other random exploration, begins after every 25 queries.
 
     python -m benchmarks held_out [--users navigational] [--folds 5] [--interactions 50 200 1000]
 """
@@ -46,7 +46,7 @@ class Job:
 
 
 def folds(queries: Sequence[str]) -> npt.NDArray[np.intp]:
-    """The fold of each query, `[n_queries]`: by lot, the same every time."""
+    """The fold of each query, `[n_queries]`: at random, the same every time."""
     return np.random.default_rng(0).permutation(len(queries)) % N_FOLDS
 
 

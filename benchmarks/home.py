@@ -1,10 +1,10 @@
-"""A home of mixed files: is every one of them found by its own name, and what does that cost?
+"""A home of mixed files: is each file found by its name, and what does that cost?
 
     python -m benchmarks home [--files 3000] [--seed 1]
 
 Makes a home in a temporary folder (notes, papers, mails, tables, source code, photos with EXIF, songs with tags, films,
-archives, programs, fonts, databases, broken and protected files, odd names), indexes it with the program itself, asks
-for each file by its own name, and says what the files of which nothing is read cost.
+archives, programs, fonts, databases, broken and protected files, odd names), indexes it with the program itself,
+searches for each file by its name, and prints the cost of the files that are not read.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Members of a group who do harm under its noise: what they send, round after round, and what the server makes of it.
+"""Malicious members of a group who hide in its noise: what they send in each round, and how the server reacts.
 
 The attackers know all terms, the common ranker, each other, and what every honest member sends in the round, which is
 more than a group lets anyone see. `target` is the direction in which they want the ranker to go.
 
     longest      the longest update that the server takes
-    steady       an update as long as an honest one, a share of it along the target, the rest by lot
+    steady       an update as long as an honest one, a share of it along the target, the rest at random
     little       mean - z std of the honest updates, with or without noise of their own: Little Is Enough
                  (Baruch et al., NeurIPS 2019)
     fang         beyond the largest or smallest honest number, against the sign of the mean (Fang et al., USENIX
@@ -108,7 +108,7 @@ def knowing(scene: Scene) -> FloatMatrix:
 
 
 def reach(noise: KnownNoise, scene: Scene, n_rounds: int) -> float:
-    """The longest sum after so many rounds that is below every bound and counts in full."""
+    """The longest sum after a number of rounds that is below every bound and counts in full."""
     n, d, t = len(scene.honest) + scene.n_malicious, len(scene.target), n_rounds
     counted = math.hypot(noise.clip * t, noise.deviation * math.sqrt(t * d))
     bounds = [counted]
@@ -203,7 +203,7 @@ def run(
 ) -> AttackOutcome:
     """All rounds from theta `start` `[n_params]`, joined as the server joins them; the last members are malicious.
 
-    Each member has a stream of its own, so that the honest ones draw the same whatever the others do.
+    Each member has a separate random stream, so that the honest ones draw the same whatever the others do.
     """
     method, model = group.method, Model(start)
     rng, *own = (np.random.default_rng([seed, number]) for number in range(group.n_clients + 1))

@@ -1,8 +1,8 @@
-"""Identifiers: do the documents that hold a word as it is written stand before all others?
+"""Identifiers: do documents with a word as it is written rank before all others?
 
     python -m benchmarks identifiers CORPUS [--index FOLDER] [--seed 0] [--ordinary]
 
-Thirty words of each kind are drawn by lot from the texts of the corpus, each held by 1 to 200 documents: in any case,
+Thirty words of each kind are drawn at random from the texts of the corpus, each in 1 to 200 documents: in any case,
 with no letter, digit or underline beside it, in the text, the title or the path. Precision@10 is the share of the first
 min(10, such documents) results that are such documents. `--index` keeps the index in FOLDER; `--ordinary` asks an
 ordinary BM25 (benchmarks/ordinary_bm25.py) the same; another `--seed` draws other words.
@@ -69,7 +69,7 @@ def holders(word: str, texts: Texts) -> frozenset[int]:
 
 
 def draw(originals: Texts, texts: Texts, *, seed: int) -> dict[str, list[tuple[str, frozenset[int]]]]:
-    """kind -> the words drawn and who holds each; a document by lot, then one of its words."""
+    """kind -> the words drawn and who holds each; a random document, then one of its words."""
     rng = np.random.default_rng(seed)
     ids = list(originals)
     drawn: dict[str, list[tuple[str, frozenset[int]]]] = {}

@@ -2,10 +2,9 @@
 
     python -m benchmarks known_items CORPUS [--items known_items.json] [--index FOLDER]
 
-Each query is asked as it stands, again with its dots typed as blanks, and by three neighbouring words of it, drawn by
-lot. A copy of the page counts as the page. An
-ordinary BM25 (benchmarks/ordinary_bm25.py) is asked the same, over the titles and texts that this program extracted.
-`--index` keeps the index in FOLDER, so that the next run need not make it again.
+Each title is asked as it is, again with its dots typed as blanks, and by three random neighbouring words of it. A copy
+of the page counts as the page. An ordinary BM25 (benchmarks/ordinary_bm25.py) is asked the same, over the titles and
+texts that this program extracted. `--index` keeps the index in FOLDER, so that the next run need not make it again.
 """
 
 from __future__ import annotations

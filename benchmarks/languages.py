@@ -1,4 +1,4 @@
-"""What the extra `languages` brings: English questions to a home of which every second article is in another language.
+"""What the extra `languages` is worth: English questions to a home where half of the articles are not English.
 
     python -m benchmarks languages [--others de es ru zh] [--questions 120]
 

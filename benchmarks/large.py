@@ -3,7 +3,7 @@
     python -m benchmarks large CORPUS [--n 1000 10000 50000 100000] [--queries FILE.tsv] [--titles known_items.json]
         [--keep FOLDER]
 
-Each size has an index of its own; its figures are printed as soon as they are known. When the corpus ends before `n`,
+Each size has a separate index; its figures are printed as soon as they are known. When the corpus ends before `n`,
 it is cut again at other words. 100,000 files need about 1 GB of temporary disk, a million 10 GB and an hour or more
 of the processor. It is freed at the end, or kept in FOLDER, where another run makes nothing again.
 """

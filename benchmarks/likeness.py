@@ -2,9 +2,9 @@
 
     python -m benchmarks likeness [--documents 80] [--names NAME ...]
 
-Of each query with at least LEAST relevant documents one of these is drawn, and documents like it are asked for; the
-others are what is wanted. Beside it: its title as a query, and the question itself, which the program does not know
-when it is asked for documents like one. The weight of a word and the number of words (app/likeness.py) were chosen on
+For each query with at least LEAST relevant documents, one of these is drawn and documents like it are searched for;
+the others are wanted. For comparison: its title as a query, and the question itself, which the program does not know
+when it searches for documents like one. The weight of a word and the number of words (app/likeness.py) were chosen on
 cranfield, cisi, medline and time.
 """
 

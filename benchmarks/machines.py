@@ -2,10 +2,10 @@
 
     python -m benchmarks machines [--names medline cranfield cisi] [--queries 100]
 
-The documents are dealt to two machines by lot; one of them asks the other as `search --on` does, through a child
-process in the place of ssh. nDCG@10 of the page of both, of one index of all, and of reciprocal rank fusion (k = 60) of
-what each finds by itself; how many pages of both are that of one index, place by place; and how long the page of both
-takes, its first connection left out.
+The documents are divided between two machines at random; one of them asks the other as `search --on` does, through a
+child process in the place of ssh. nDCG@10 of the page of both, of one index of all, and of reciprocal rank fusion (k =
+60) of what each finds by itself; how many pages of both are that of one index, place by place; and how long the page of
+both takes, its first connection left out.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What meaning brings: the whole program with and without it, on samples of the judged collections.
+"""What search by meaning is worth: the whole program with and without it, on samples of the judged collections.
 
     python -m benchmarks meaning [--collections cranfield ...] [--queries 100] [--documents 450] [--folder FOLDER]
 
-Each collection is sampled by lot: so many queries, their relevant documents, and others up to so many documents; then
-indexed and read for meaning (about 20 ms CPU a passage; --folder keeps that for the next run). Then: nDCG@10 of
-the pages as shown and recall@100 of the ranker, without and with meaning; the change by the ranker alone at the weight
-chosen on the other collections (the one of the best mean gain that costs known items next to nothing); pages with half
-of the vectors missing; known items by three words of their titles; CPU time of a query, and of the nearest of 100,000
-passages.
+Each collection is sampled at random: the given number of queries, their relevant documents, and others up to the given
+number of documents; then indexed and read for meaning (about 20 ms CPU a passage; --folder keeps that for the next
+run). Then: nDCG@10 of the pages as shown and recall@100 of the ranker, without and with meaning; the change by the
+ranker alone at the weight chosen on the other collections (the one of the best mean gain that costs known items next to
+nothing); pages with half of the vectors missing; known items by three words of their titles; CPU time of a query, and
+of the nearest of 100,000 passages.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def weighted(weight: float) -> FloatVector:
 
 
 def sampled(collection: Collection, *, n_queries: int, n_documents: int) -> Collection:
-    """Some queries by lot, their relevant documents, and others by lot."""
+    """Some random queries, their relevant documents, and other random documents."""
     rng = np.random.default_rng(SEED)
     names = list(collection.queries)
     chosen = [names[i] for i in sorted(rng.permutation(len(names))[:n_queries])]

@@ -1,4 +1,4 @@
-"""What is typed or pasted as a name, the end of a path or a title: does that file stand first?
+"""What is typed or pasted as a name, the end of a path or a title: is that file first?
 
     python -m benchmarks named [--files 1500] [--notes 600] [--seed 1] [--quiet]
 
@@ -158,7 +158,7 @@ def ask(search: Search, home: Path, *, most: int) -> tuple[dict[str, list[tuple[
 
 def main() -> None:
     """Print the table and every question that was not answered by the first row."""
-    most = Option(0, "ask for so many files of each home, drawn by lot; 0 for all")
+    most = Option(0, "number of files of each home to ask for, drawn at random; 0 for all")
     quiet = Option(False, "do not list what fell short")
     wanted = arguments(__doc__, files=1500, notes=600, seed=1, most=most, quiet=quiet)
     root = Path(__file__).resolve().parents[1]

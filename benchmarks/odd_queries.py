@@ -6,7 +6,7 @@
 Quotes, operators, fields, dates, stars, patterns, scripts without blanks, combining marks, emoji, long words, control
 characters, thousands of brackets, pieces that repeat, soups of all of them. Each query is searched for as the command
 does it, and its first snippets are made. Without a data folder one is made of texts from CORPUS, as benchmarks.large
-does. Ends with 1 when one raised, or took more seconds of the processor than `--most`; and after so many minutes.
+does. Exit code 1 if one raised an error, or took more processor seconds than `--most`. Ends after `--minutes`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An ordinary BM25: the yardstick of quality. bm25s, Lucene's variant, nothing tuned, nothing of this program in it.
+"""An ordinary BM25, to compare quality with: bm25s, Lucene's variant, not tuned, with nothing of this program in it.
 
 k1 1.2 and b .75 as in the textbooks, bm25s' own English stop words, and the title written twice in front of the text;
 with English stems (Snowball) or with the words as they stand, whichever serves a collection better. It sees the

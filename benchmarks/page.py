@@ -1,7 +1,7 @@
 """The tables of docs/benchmarks.md: each below a line `<!-- NAME N -->`, the N-th of results/NAME.json.
 
-The words around them are written by hand. What no command prints, as a comparison with the program of the day before,
-is kept in results/by_hand.json: a table that is written into the page without a mark is taken in there.
+The text around them is written by hand. What no command prints, such as a comparison with an earlier version, is kept
+in results/by_hand.json: a table that is written into the page without a mark is added there.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ avx2    compiled for one with AVX2 and FMA
 sse2    compiled for any of the architecture
 bare    the same, and the C library, numpy and OpenBLAS cut to a processor without AVX and FMA, as of 2010
 
-Each target is one process that runs the cells one after another. A cell is shortened to so many rounds, thousands of
+Each target is one process that runs the cells one after another. A cell is shortened to `--rounds`, thousands of
 clients to a hundred, and makes three rows; a preset whose data are not in DIR is not drawn from. What is compared are
 all fields of all rows but seconds.
 """
@@ -56,7 +56,7 @@ LONGEST = 600.0
 
 
 def drawn(root: Path | None, *, n: int, seed: int, rounds: int, only: str) -> list[tuple[str, Cell]]:
-    """So many cells of presets that can run: first a preset by lot, then one of its cells."""
+    """`n` cells of presets that can run: first a random preset, then one of its cells."""
     luck, names = random.Random(seed), [name for name in preset_names() if only in name]
     luck.shuffle(names)
     known = {name: cells for name in names if (cells := shortened(name, root, rounds))}

@@ -1,6 +1,6 @@
-"""A person with preferences: is what kind of file they want learned soon, kept, and quiet where it has no business?
+"""A person with preferences: is the kind of file they want learned soon, remembered, and without effect elsewhere?
 
-The files of a collection get folders, types and dates by lot. A person wants what a text judgement says is relevant
+The files of a collection get random folders, types and dates. A person wants what a text judgement says is relevant
 and what they prefer (recent files, one folder, one type, long documents), nothing else: grade = judgement if preferred,
 else 0. They search queries of one half of a collection; nDCG@10 is measured on the other half, exploration off.
 
@@ -10,7 +10,7 @@ lives: 200 searches; the text judgements are judged, too, on the queries with a 
 the same of a device that knows the preference from the start.
 quiet: what one opening and twenty do to a hundred other queries. text: 1,000 searches by the text judgements alone.
 kept: 2,000 searches, of which three of four find again what is wanted. taste: 200 for one type, then for another.
-random: 80 openings by lot among the first nine, of 80 queries or each of 40 twice.
+random: 80 random openings among the first nine, of 80 queries or each of 40 twice.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Filed:
 
 
 def filed(collection: Collection, folder: Path, rng: np.random.Generator) -> dict[str, Filed]:
-    """Write the collection as a person's files below `folder`, by lot; gives path -> what it is."""
+    """Write the collection as a person's files below `folder`, at random; gives path -> what it is."""
     longest = np.quantile([len(d.text) for d in collection.documents], 1 - LONG_SHARE)
     now = time.time()
     found: dict[str, Filed] = {}
@@ -90,7 +90,7 @@ NAMES = ("medline", "time", "handbook", "manpages", "locomo-chats")
 """no constant of learning was chosen on these"""
 CHOSEN_ON = ("cisi", "cranfield", "scifact")
 MOST_QUERIES = 240
-"""of a larger collection so many, by lot"""
+"""queries taken from a larger collection, at random"""
 MOST_OTHERS = 100
 """queries on which it is looked at what an opening does"""
 SEEDS = (1, 2, 3)

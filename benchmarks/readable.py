@@ -1,7 +1,7 @@
-"""Which files of a folder can be searched: by format, how many have words, how many are named failures, at what cost.
+"""Which files of a folder can be searched: by format, how many have words, how many fail with a reason, at what cost.
 
-Every file goes through the same worker processes and limits as when it is indexed. A file counts as searchable when a
-document of it has a word. CPU is that of reading and analysing, in milliseconds a file.
+Every file goes through the same worker processes and limits as when it is indexed. A file counts as searchable if a
+document in it has a word. CPU is the time of reading and analysing, in milliseconds a file.
 
     python -m benchmarks readable [FOLDER ...]      (default: the shared folders of odd and of old Office files)
 """

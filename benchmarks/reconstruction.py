@@ -136,7 +136,7 @@ def row(design: Design, pages: str, n_asked: int, *, n_trials: int) -> Sequence[
 
 
 def attacked(design: Design, pages: str, n_asked: int, *, n_trials: int, by_places: bool) -> list[Evidence]:
-    """So many budgets, each with pages, noise and truth of its own."""
+    """A number of budgets, each with other pages, noise and truth."""
     rng, prior, found = np.random.default_rng([n_asked, by_places]), by_position(K), []
     features, theta = {"files": like_files, "uniform": _uniform}[pages], theta_prior()
     for _ in range(n_trials):

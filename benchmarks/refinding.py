@@ -2,8 +2,8 @@
 
 For each of many queries one document is wanted, from rank 1 to 10 of plain BM25F (and exactly at rank 8). A person
 asks, opens what they want, and asks again: the mean reciprocal rank of the wanted document before and after 1, 3 and 5
-picks, without exploration. Then: how fast does it drift back when another document is picked instead, and what does one
-stray click do.
+picks, without exploration. Then: how fast it falls back when another document is picked instead, and what one stray
+click does.
 
     python -m benchmarks refinding
 """

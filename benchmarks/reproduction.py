@@ -4,8 +4,8 @@
     python -m benchmarks reproduction --data DIR --keep PRESET=RUN   keep the rows of a run that is there
     python -m benchmarks reproduction --write-page                   make the tables anew, of whatever is kept
 
-Kept are simulation/shipped/PAPER/TABLE.jsonl. On the page they stand between two marks, behind the names of presets
-that the page speaks of and whose rows are not kept, or are of another build.
+The rows are in simulation/shipped/PAPER/TABLE.jsonl. On the page the tables are between two marks, after the names of
+presets that the page mentions and whose rows are missing or of another build.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A review to the end: documents read for 80 and 95 % of what is relevant, and whether the promise to stop holds.
+"""A review to the end: documents read for 80 and 95 % of what is relevant, and whether the promise at stopping holds.
 
 Topics with ten relevant documents or more; each is read through `app.review` as a person would, every answer right,
 until 95 % are found and the program has said that one may stop (surely more than 90 %). Beside it the order of
 `--order bm25` to the end, and AutoTAR (benchmarks/autotar.py). The constants of the learner were chosen on topics of
-cranfield and cisi, that of the estimate on cranfield; medline and time saw none of it.
+cranfield and cisi, that of the estimate on cranfield; medline and time were not used for that.
 
     python -m benchmarks review [--collections medline time] [--topics 30] [--seconds 3600]
 """
@@ -29,7 +29,7 @@ from benchmarks.tables import Table, machine, verdict
 LEAST_RELEVANT = 10
 SHARES = (0.8, 0.95)
 SURE_TOPICS = 0.95
-"""the aim: in so many topics the promise is kept"""
+"""the aim: share of topics in which the promise is kept"""
 
 
 class Reading(Struct, frozen=True):
@@ -52,7 +52,7 @@ def cost(relevant: Sequence[bool], n_relevant: int, share: float) -> int:
 
 
 def topics(collection: Collection, n: int) -> Collection:
-    """The topics with enough relevant documents, at most `n` of them by lot."""
+    """The topics with enough relevant documents, at most `n` of them, at random."""
     kept = {q: text for q, text in collection.queries.items() if len(collection.grades[q]) >= LEAST_RELEVANT}
     return collections.sampled(Collection(collection.name, collection.documents, kept, collection.grades), n)
 
@@ -85,7 +85,7 @@ def read_topic(search: Search, library: Library, query: str, texts: autotar.Text
 
 
 def readings(library: Library, settings: Settings, seconds: float) -> Iterator[Reading]:
-    """Each topic of a collection, by lot, until so many seconds of the clock are over."""
+    """The topics of a collection in random order, until the seconds of the clock are over."""
     end, queries = time.monotonic() + seconds, list(library.collection.queries)
     texts = autotar.Texts([f"{document.title} {document.text}" for document in library.collection.documents])
     with device(library.paths, settings) as search:

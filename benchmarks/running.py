@@ -1,7 +1,7 @@
-"""A benchmark by its name: what it is asked, and what it printed, kept as data in results/NAME.json.
+"""A benchmark by its name: its options, and what it printed, kept as data in results/NAME.json.
 
 A benchmark is a module with a docstring and a `main()`, or a package whose `__main__` has one. It prints; the tables
-among that are kept below the command that printed them, in the place of what the same command printed before.
+in its output are kept under the command that printed them, and replace what the same command printed before.
 """
 
 from __future__ import annotations

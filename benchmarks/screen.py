@@ -1,4 +1,4 @@
-"""How fast the screen is, and how still: start to first frame, key press to painted results, pages that change.
+"""How fast and how steady the screen is: start to first frame, key press to painted results, pages that change.
 
     python -m benchmarks screen [--runs 5] [--queries "unicode,git rebase,..."] [--pages-only]
 

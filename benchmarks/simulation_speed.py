@@ -1,12 +1,12 @@
-"""Interactions a CPU-second of the compiled rounds on one core, beside the mere scoring of the same documents.
+"""Interactions a CPU-second of the compiled rounds on one core, compared with only scoring the same documents.
 
     python -m benchmarks simulation_speed [--data DIR] [--runs 7] [--seconds 0.5]
 
-Data is in memory, privacy is off but where a line says noise, evaluation is apart, compilation is over. An interaction
-is everything that happens for one page: the query drawn, its documents scored, the page ranked, clicked and counted,
-the ranker updated; the round's aggregation is in the time. The bound scores as many pages of the same documents with
-the same code and does nothing else. Seconds are of processor time; both are measured in turns, because other programs
-may use the machine, and medians are printed. MQ2008 is measured where --data or FOLTR_DATASETS has it.
+Data is in memory, privacy is off unless a line says noise, and evaluation and compilation are not included. An
+interaction is everything that happens for one page: the query drawn, its documents scored, the page ranked, clicked and
+counted, the ranker updated; the round's aggregation is in the time. The bound scores as many pages of the same
+documents with the same code and does nothing else. Seconds are of processor time; both are measured in turns, because
+other programs may use the machine, and medians are printed. MQ2008 is measured where --data or FOLTR_DATASETS has it.
 `benchmarks.peers` has other programs on the same work.
 """
 

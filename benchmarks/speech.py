@@ -1,10 +1,10 @@
-"""What was said: recordings of sentences, each found by three of its words, and what listening costs.
+"""Speech: recordings of sentences, each searched for by three of its words, and what recognition costs.
 
     python -m benchmarks speech [--sentences 200] [--words 3] [--long 60]
 
 A synthesiser (Debian's espeak-ng; four voices, 150 words a minute) speaks sentences of 9 to 18 words of the English
-articles of xquad (Artetxe et al., ACL 2020), each into a recording of its own. Each is asked for by words of five
-letters and more, drawn by lot from the sentence as it was written, in its order. Beside it the same sentences as text.
+articles of xquad (Artetxe et al., ACL 2020), each into a separate recording. Each is searched for by random words
+of five letters and more of the written sentence, in their order. For comparison the same sentences as text.
 The long recording is the first of them (`--long`), half a second between two.
 """
 
@@ -38,7 +38,7 @@ PAUSE = 0.5
 
 
 def sentences(limit: int, rng: np.random.Generator) -> list[str]:
-    """Of plain words, by lot."""
+    """Of plain words, at random."""
     found = []
     for line in (shared_folder() / "data/text/xquad-9-languages/documents.jsonl").read_text().splitlines():
         document = json.loads(line)

@@ -2,8 +2,8 @@
 
     python -m benchmarks speed CORPUS [--queries FILE.tsv] [--titles known_items.json] [--runs 3] [--keep FOLDER]
 
-Everything runs in a data folder of its own. Times are of the processor, children included, but for one: how long after
-its change a file is found while `watch` runs, which is what a person waits. Whoosh's own search over the same texts
+Everything runs in a separate data folder. Times are of the processor, children included, except how long after its
+change a file is found while `watch` runs, which is the time a person waits. Whoosh's own search over the same texts
 answers each query in turn with ours. Recoll and other engines are beside ours in `python -m benchmarks peers`.
 """
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks start_model
 
-The server may not import the device's houses, so it carries a copy; tests/house/test_start_model.py compares the two.
+The server may not import the device's packages, so it has a copy; tests/house/test_start_model.py compares the two.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Make the shipped ranker, app/prior.json, from the open text collections.
 
-Method: at most 300 queries of each collection, by lot; the weights start from values set by hand (`START`: BM25F, and
-what makes a known title or name stand first). First they descend the ListNet loss of the collections' queries and, at
-KNOWN_SHARE, of known titles, plus HOLD times the square of each weight's way from the start: that serves collections
-that it has not seen, too. Then they move by coordinate ascent on nDCG@10 of the queries plus half the reciprocal rank
-of known titles, minus PENALTY for each point that a weight moves. In the end all are scaled so that the first result
-leads the tenth by LEAD points. No weight becomes negative. Weights of the user's own picks cannot be learned from
-collections; `benchmarks.refinding` and `benchmarks.preferences` say why they are what they are.
+Method: at most 300 random queries of each collection; the weights start from values set by hand (`START`: BM25F, and
+what puts a known title or name first). First they descend the ListNet loss of the collections' queries and, at
+KNOWN_SHARE, of known titles, plus HOLD times the square of each weight's distance from the start, which helps
+collections that it has not seen, too. Then they move by coordinate ascent on nDCG@10 of the queries plus half the
+reciprocal rank of known titles, minus PENALTY for each point that a weight moves. In the end all are scaled so that the
+first result leads the tenth by LEAD points. No weight becomes negative. Weights of the user's own picks cannot be
+learned from collections; `benchmarks.refinding` and `benchmarks.preferences` say why they are what they are.
 
 The collections are those of the shared folder and, in folders of the same form, three more that the Glasgow group
 publishes (CACM, LISA, NPL). `python -m benchmarks start_model` then gives the weights to new groups.

@@ -1,13 +1,13 @@
-"""Is what is said of a result true? Each sentence of random pages is held against the files.
+"""Is what the program says about a result true? Each sentence of random pages is checked against the files.
 
     python -m benchmarks truth [--rows 10000] [--seed 1] [--quiet]
 
 A home is made of mixed files (benchmarks.named) and of families with dates in eleven styles (benchmarks.versions),
-and asked for families, words, names and titles by lot; one page in ten is learned from. Of each row the words beside
+and asked for random families, words, names and titles; one page in ten is learned from. For each row the words beside
 it, the sentence that explains it, the comparison with its neighbour and what it is said to lack are checked against the
-page in the order of words alone, the texts, names and dates of the files, and a list of what was opened. Then the
-cause that is named is taken away and the query asked again: the row must move to where its words alone would put it.
-Printed are the sentences by kind, how many were false, and each of these.
+page ordered by words alone, the texts, names and dates of the files, and a list of what was opened. Then the named
+cause is removed and the query asked again: the row must move to where its words alone would put it. It prints the
+sentences by kind, how many were false, and each false one.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Facts:
         return newest_first(scores, classes, dates)
 
     def holds(self, hit: Hit, word: str) -> bool:
-        """Whether any text of a result has the word as it stands."""
+        """Whether any text of a result has the word as it is."""
         texts = " ".join(text for _, text in self.catalogue.written([hit.doc_id]))
         return word in set(words_of(f"{texts} {hit.author} {hit.part}"))
 

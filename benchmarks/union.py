@@ -1,4 +1,4 @@
-"""One disk with everything on it: all collections in one index, each asked its own queries there and alone.
+"""All collections in one index: the queries of each are asked there, and in an index of that collection alone.
 
     python -m benchmarks union [--queries 100]
 

@@ -1,15 +1,15 @@
-"""Families of like files with dates: is the newest first, unless the query names another one?
+"""Families of similar files with dates: is the newest first, unless the query names another one?
 
     python -m benchmarks versions [--seed N] [--collection medline] [--styles]
 
-A person's disk is made by lot: bills of firms, minutes of groups, drafts of essays, notes on releases and monthly
-reports, a dozen of each family, and hundreds of daily notes, among the documents of a collection, whose dates are by
-lot too. Texts are sentences of the collection within the usual frame of their kind. Each family is asked for by its
+A person's disk is made at random: bills of firms, minutes of groups, drafts of essays, notes on releases and monthly
+reports, a dozen of each family, and hundreds of daily notes, among the documents of a collection, whose dates are
+random too. Texts are sentences of the collection within the usual frame of their kind. Each family is asked for by its
 name alone (right: the newest is the first result), by its name and the year, month or number of one member (right:
-that one is first), and, where members have contents of their own, by three words that one member alone holds (right:
+that one is first), and, where members have contents of their own, by three words that only one member has (right:
 that one is first). Then the device opens results of other queries, and the families are asked again.
 
-`--styles`: families of bills, minutes and drafts alone, written in an order by lot, whose dates stand in their names,
+`--styles`: families of bills, minutes and drafts alone, written in random order, whose dates are in their names,
 their texts or only in the files, one style after the other: how often is the newest the first result?
 """
 
@@ -73,7 +73,7 @@ class Family:
 
 
 class Sentences:
-    """Sentences of a collection by lot."""
+    """Random sentences of a collection."""
 
     def __init__(self, collection: collections.Collection, rng: np.random.Generator) -> None:
         texts = " ".join(document.text for document in collection.documents)
@@ -110,7 +110,7 @@ def bills(firm: str, text: Sentences, rng: np.random.Generator) -> Family:
 
 
 def minutes(group: str, text: Sentences, rng: np.random.Generator) -> Family:
-    """Much of its own in each, under the same headings."""
+    """Much different text in each, under the same headings."""
     members = []
     for i in range(MEMBERS):
         year, month, own = 2023 + i // 6, MONTHS[(2 * i) % 12], own_words(i, rng)

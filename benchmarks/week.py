@@ -1,13 +1,13 @@
-"""A week in an hour: one resident process is asked, files change below it, results are opened; does it stay as it was?
+"""A week's work in an hour: one resident process answers, files change, results are opened; does it stay stable?
 
     python -m benchmarks week TEXTS [--questions 100000] [--changes 10000] [--picks 500] [--samples 1000]
         [--documents 2000] [--minutes 60] [--seed 1]
 
 TEXTS is a folder of texts, cut into files as benchmarks.large does. `serve` follows them and is asked over its socket:
-ordinary words, beginnings, phrases, odd and mistaken queries, other settings, other outputs. Printed are its memory,
-by tenths of the questions the processor time of one and the wait for it, the slope of the memory over the second half,
-and how many sampled answers were those of a command alone, byte for byte, in the same state. After so many minutes it
-ends, and says how far it came. Linux.
+ordinary words, beginnings, phrases, odd and mistaken queries, other settings, other outputs. It prints the memory;
+for each tenth of the questions the processor time of one and the wait for it; the slope of the memory over the second
+half; and how many sampled answers equal, byte for byte, those of a command alone in the same state. It ends after
+`--minutes`, and says how far it came. Linux only.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def live(week: Week, options: Any) -> None:
 
 
 def _is_time(i: int, n: int, times: int) -> bool:
-    """Whether the i-th of n is one of so many, evenly spaced."""
+    """Whether the i-th of n is one of a number that are evenly spaced."""
     return times > 0 and i * times // n > (i - 1) * times // n
 
 

@@ -1,4 +1,4 @@
-"""Whoosh as it comes, over the same texts: its own codec, analyzer, query parser and BM25F. The reference for speed."""
+"""Whoosh without changes, over the same texts: its codec, analyzer, query parser and BM25F. The reference for speed."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
     settings = read(settings_file)
     if mode not in (None, settings.method.mode):
         raise ServerSettingsError(
-            f"by {settings_file} the group is {settings.method.mode}, by --mode it is {mode}: write "
+            f"{settings_file} says that the group is {settings.method.mode}, --mode says {mode}: write "
             f'method.mode = "{mode}" there'
         )
     _make_keys(folder, settings)

@@ -68,7 +68,7 @@ def prepare_file(path: str, limits: Limits) -> PreparedFile:
     began = time.process_time()
     digest = fingerprint(path)
     if not digest and is_other_than_file(path):
-        raise ExtractionError("unreadable", "it is no file any more")  # reading a pipe would block
+        raise ExtractionError("unreadable", "it is no longer a file")  # reading a pipe would block
     extraction = extract_file(path, limits)
     limits = limits.for_analysis(began)
     documents: list[PreparedDocument] = []

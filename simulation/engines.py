@@ -235,7 +235,7 @@ class RayCluster(Struct, frozen=True):
                     "as HOST:PORT, and with RAY_AUTH_MODE=token RAY_AUTH_TOKEN must be the cluster's"
                 ) from error
             except RuntimeError as error:  # other versions of Ray or Python there
-                raise SimulationError(f"the Ray cluster at {place!r} is not for us: {error}") from error
+                raise SimulationError(f"the Ray cluster at {place!r} refuses us: {error}") from error
         return ray
 
 

@@ -192,7 +192,7 @@ def hold(folder: Path) -> BinaryIO:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         held.close()
-        raise SimulationError(f"{folder}: another process runs there now; wait for its end, or end it") from error
+        raise SimulationError(f"{folder}: another process runs there now; wait for its end, or stop it") from error
     except (ImportError, OSError):  # Windows, or a disk without locks: nobody is kept away
         pass
     return held
@@ -216,7 +216,7 @@ def check_new(folder: Path) -> None:
         raise SimulationError(f"{folder}: wanted a folder for the results, this is a file")
     if folder.exists() and any(folder.iterdir()):
         holds = "holds a run already" if (folder / ROWS).exists() else "is not empty"
-        raise SimulationError(f"{folder} {holds}: --resume goes on with a run, another --out begins a new one")
+        raise SimulationError(f"{folder} {holds}: use --resume to continue a run, another --out for a new one")
 
 
 def resume_run(folder: Path) -> Stored:

@@ -74,7 +74,7 @@ def run_study(
             _say(f"{what_failed(error)}; to go on: {again}")
             return FAILED_CELLS
         if outcome.interrupted:
-            _say("interrupted; making tables and curves of what is there")
+            _say("interrupted; making tables and curves of what is finished")
         try:
             with heard_interrupts():
                 _report(experiment, outcome, entry, pictures or drawn(preset.expect))

@@ -27,7 +27,7 @@ foltr-search forget-me --json | jq .receipts
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def command(at_once: bool, yes: bool, as_json: bool) -> int:
-    """Have the group forget this device: its server erases what it stores, and the ranker unlearns it.
+    """Have the group forget this device: erase what its server stores, and unlearn its influence by the group's method.
 
     The server signs a receipt of what was erased and how, which stays here. Then this device erases its key and the
     group's ranker. Run again later, this shows receipts and progress, and checks them against the server's journal;

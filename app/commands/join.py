@@ -75,7 +75,7 @@ def asking(*, yes: bool, goes_on: bool = False) -> Callable[[Sequence[str]], boo
 def leave(local: bool, at_once: bool, yes: bool) -> int:
     """Leave the group, and erase its ranker and this device's key here.
 
-    What this device sent stays in the group's ranker for good; `forget-me` instead removes it. The ledger stays.
+    What this device sent stays on the group's server; to have it forgotten, run `forget-me` instead. The ledger stays.
     """
     from app.federation import membership
     from app.federation.join_and_leave import Admission, what_others_miss

@@ -282,8 +282,8 @@ def say_about(page: ResultPage, paths: Paths) -> None:
     if page.suggestion:
         say(f"did you mean: {page.suggestion}")
     if page.relaxed and page.hits:
-        found = {0: "none of them has", 1: "only 1 of them has"}.get(
-            page.n_all_words, f"only {page.n_all_words:,} of them have"
+        found = {0: "no match has", 1: "only 1 match has"}.get(
+            page.n_all_words, f"only {page.n_all_words:,} matches have"
         )
         say(f"{found} all the words")
     for line in page.unasked:

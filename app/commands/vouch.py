@@ -55,7 +55,7 @@ def vouch(member: str, gone: bool, was: str, yes: bool) -> int:
 
     Compare the fingerprint with what that person's `foltr-search federation` shows, by phone or in person. Members you
     vouch for take part in sealed rounds, and may be asked to add them up. If they lost their device and were invited
-    again, use --was before the new device answers a round: what the lost one spent stays spent. Later, use --gone.
+    again, use --was before the new device answers (later: FORMER --gone): what the lost one spent stays spent.
     """
     from app.federation import group_roster
 

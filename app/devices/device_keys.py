@@ -103,7 +103,7 @@ def read_keys(paths: Paths) -> DeviceKeys | None:
     except (OSError, msgspec.MsgspecError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise DevicesError(
-            f"{paths.device_keys} cannot be used ({why}): put back the one of a backup (restore), or remove it"
+            f"{paths.device_keys} cannot be used ({why}): restore it from a backup, or delete it"
         ) from error
 
 

@@ -120,7 +120,7 @@ class Meeting:
         """Bring along what was learned here, and from now on name things as the other devices do."""
         keys, new = self.keys, Naming(self.keys.names, Places(self._catalogue.roots).of)
         if not self._catalogue.last_update and self._store.rows("SELECT 1 FROM picked_documents LIMIT 1"):
-            raise DevicesError("what was learned here has no names without an index; run `foltr-search index` first")
+            raise DevicesError("what was learned here can be shared only with an index; run `foltr-search index` first")
         with self._store.transaction():
             again = keys.former_names and self._store.value(ADOPTED)
             old = Naming(keys.former_names, new.place) if again else Naming(load_key(self._paths.key, self._store))

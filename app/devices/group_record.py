@@ -57,7 +57,7 @@ def hand_pen(log: RecordLog, to: bytes) -> None:
     """Let another device answer from now on; DevicesError where it has not been heard of yet."""
     seat = next((view.seat for name, view in views(log.counting()).items() if name == to), None)
     if seat is None:
-        raise DevicesError("nothing came from that computer yet; `foltr-search devices sync` on both, then again")
+        raise DevicesError("nothing was received from that computer yet; run `foltr-search devices sync` on both")
     with log.store.transaction():
         answering_device.hand_over(log.store, seat)
         note_group(log)

@@ -55,7 +55,7 @@ class OwnDevices:
         self.require_alone()
         name, generation = _name(name), Generation(0, new_secret())
         if is_server(place) and not self._made_depot(place, generation, replaces=replaces):
-            raise DevicesError("only a member of a server's group can begin there")
+            raise DevicesError("only a member of the server's group can begin to share there")
         if not is_server(place):
             Path(place).mkdir(parents=True, exist_ok=True)
             if SharedFolder(place).names():

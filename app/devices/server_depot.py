@@ -28,10 +28,10 @@ from foltr.federated.wire import DEPOT_NAME, DepotChange, DepotFiles, DepotPage,
 PATIENCE = 10.0
 """seconds to wait for the list, which comes first: a server that does not answer holds up the whole device"""
 SAID = {
-    "not-found": "the group's server is of a version that keeps nothing for computers to exchange: its operator can "
-    "update it, or take a folder that all your computers reach (--folder)",
-    "no-depot": "the group's server keeps nothing for these computers, which work on alone: on one that is a member "
-    "`foltr-search devices sync --server` begins anew, or on each `devices sync --folder FOLDER`",
+    "not-found": "the group's server is of a version that stores nothing for your computers: ask its operator to "
+    "update it, or use a folder that all your computers reach (--folder)",
+    "no-depot": "the group's server keeps nothing for these computers, so they work on alone. To share again, run "
+    "`foltr-search devices sync --server` on one that is a member, or `devices sync --folder FOLDER` on each",
     "other-depot": "the group's server keeps a place for your computers under another code: join with the code that "
     "one of them shows now, after `foltr-search devices leave` where this is one of several. If none is left, "
     "`foltr-search devices new --server --replace` empties it, with what no other computer has received",

@@ -26,7 +26,7 @@ class SharedFolder(MeetingPlace):
     def __init__(self, path: str) -> None:
         self.path = Path(path)
         self.emptiness = (
-            f"the folder {path} is empty and was not; wait until it is mounted and synchronised, or name another one: "
+            f"the folder {path} is empty and was not before: wait until it is mounted and synced, or name another one: "
             "`foltr-search devices sync --folder FOLDER`"
         )
 

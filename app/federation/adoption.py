@@ -71,7 +71,7 @@ class AdoptionVerdict(Struct, frozen=True):
         if not self.is_tested:
             untested = f"only {self.n_pages} of your pages to test it on"
             if self.adopt:
-                return f"adopted of the group's ranker what is more than noise ({untested})"
+                return f"adopted the part of the group's ranker that is more than noise ({untested})"
             return f"kept the present ranker: the group's may be nothing but noise ({untested})"
         tested = f"on {self.n_pages} of your pages, utility {self.difference:+.3f}, at least {self.at_least:+.3f}"
         if self.adopt:

@@ -108,7 +108,7 @@ def speaker(store: Store) -> Membership:
     """The membership, on the device that talks to the group's server; FederationError on the others."""
     if not holds(store):
         raise FederationError(
-            "another of your computers talks to the group for all of them (`foltr-search devices pen`): do this there"
+            "another of your computers talks to the group for all of them (`foltr-search devices pen`): run this there"
         )
     return membership.member(store)
 

@@ -32,8 +32,8 @@ GONE = ("unknown-device", "revoked")
 """refusals by a server for which this device is no longer a member"""
 
 ADVICE = {
-    "needed": "; sync until the round is over and leave then, or leave all the same with --now",
-    "clock": "; set the one that is wrong, nothing is lost",
+    "needed": "; sync until the round is over, then leave; or leave now, with --now",
+    "clock": "; correct the clock that is wrong; nothing is lost",
 }
 
 

@@ -235,7 +235,7 @@ def invite(store: Store, reach: Reach) -> Invitation:
         roster = follow(store, server)
         me = roster.of_device(member.device)
         if me is None or not me.vouched:
-            raise FederationError("nobody has vouched for this device yet, so it can invite nobody")
+            raise FederationError("nobody has vouched for this device yet, so it cannot invite anybody")
         expires = server.offer_invite(token).expires
     voucher = InviteVoucher(
         device_key=me.device_key,

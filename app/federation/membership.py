@@ -115,7 +115,7 @@ def rename(store: Store, name: str) -> str:
         if not name or present.group == name:
             return ""
         save(store, msgspec.structs.replace(present, group=name))
-    return f"the group {present.group} is called {name} from now on"
+    return f"the group {present.group} is now called {name}"
 
 
 ENDED = "federation ended"

@@ -75,7 +75,7 @@ def check_terms(terms: wire.Terms) -> None:
     if terms.manifest_hash != MANIFEST_HASH or terms.n_features != len(NAMES):
         raise FederationError(
             f"the group ranks by other features ({terms.n_features}, manifest {terms.manifest_hash}) than this program "
-            f"({len(NAMES)}, {MANIFEST_HASH}); the same version of foltr-search is needed"
+            f"({len(NAMES)}, {MANIFEST_HASH}); both need the same version of foltr-search"
         )
     if make_ranker(terms.ranker, terms.n_features).n_params != terms.n_params:
         raise Distrusted(f"a {terms.ranker} ranker of {terms.n_features} features has no {terms.n_params} parameters")
@@ -105,7 +105,7 @@ def theta_of(record: wire.ModelRecord) -> FloatVector:
     try:
         theta = decode_vector(record.theta, n_params)
     except (ShapeError, ValueRangeError) as error:
-        raise Distrusted(f"the server sent a model that cannot be: {error}") from error
+        raise Distrusted(f"the server sent a model that is not valid: {error}") from error
     if not (np.abs(theta) <= LARGEST_WEIGHT).all() or not 0.0 <= record.noise <= LARGEST_WEIGHT:
         raise Distrusted(f"the server sent a model with a weight or noise beyond {LARGEST_WEIGHT:g}")
     return theta

@@ -180,7 +180,7 @@ class Sync(msgspec.Struct, frozen=True):
             return _Decision(upload, sentence=f"round {number} is being added up")
         if upload is not None:
             lost = upload.state == "sent" and not announced.received
-            told = ", but the server does not have it: what was sent is spent, and lost on the way" if lost else ""
+            told = ", but the server does not have it: what was sent was lost on the way, and is spent" if lost else ""
             sentence = f"round {number} was answered before{told}" if upload.body is None else ""
             try:
                 if upload.state == "drafted":  # its noise is shared out among the members of now
@@ -190,7 +190,7 @@ class Sync(msgspec.Struct, frozen=True):
                 return _Decision(refused=str(error))
             return _Decision(upload, sentence=sentence)
         if announced.received:
-            carried, copied = "this device's update was carried over to it", "by a state that this one is a copy of"
+            carried, copied = "this device's update was carried over to it", "by the folder that this one is a copy of"
             how = carried if announced.carried else copied
             return _Decision(sentence=f"round {number} was answered before: {how}")
         try:
@@ -259,7 +259,7 @@ class Sync(msgspec.Struct, frozen=True):
         ConsentError where its user does."""
         if begins := self._begins(member):
             raise SpentError(
-                f"nothing is sent before {iso_day(begins)}: this device took the pen of one that may have spent all"
+                f"nothing is sent before {iso_day(begins)}: this device took the pen of one that may have spent it all"
             )
         if announced.phase == "rest":
             return f"the group rests until {iso_day(announced.opens)}: its ranker stays, and nothing is sent"
@@ -336,7 +336,7 @@ class Sync(msgspec.Struct, frozen=True):
                 made = round_answer.shared_update(server, occasion, announced, upload.body)
                 upload = ledger.finish_upload(self.store, upload, encode(made))
             if upload.state != "waiting" or upload.body is None:
-                return upload.state == "sent", f"round {upload.round} is not answered by this device as it is now"
+                return upload.state == "sent", f"round {upload.round} cannot be answered by this device as it is"
             accepted = server.send(upload.body, Sealed if announced.terms.mode == "open" else SharedUpdate)
         except Declined as refusal:
             if refusal.reason not in ROUND_ENDED:
@@ -344,7 +344,7 @@ class Sync(msgspec.Struct, frozen=True):
             if self._announced(server).answered <= announced.answered:
                 ledger.settle_upload(self.store, upload, "late")
                 return False, f"too late for round {upload.round} ({refusal.reason}); it counts as spent all the same"
-            how_far = "the round closed with it, and the server's first word for it was lost"
+            how_far = "the round closed with it; the server's first answer was lost"
         else:
             how_far = _how_far(announced, accepted)
         ledger.settle_upload(self.store, upload, "sent")

@@ -137,7 +137,7 @@ class Transport:
         if headers and self.membership.server_key and (answer.signature or answer.status == 200):
             self._check_signed(answer, method, path, headers)
         if 300 <= answer.status < 400:
-            raise Distrusted(f"{self._host()} sends this device elsewhere (status {answer.status}); not followed")
+            raise Distrusted(f"{self._host()} redirects (status {answer.status}), which is not followed")
         if answer.status == 200:
             return answer.body
         refusal = _refusal(answer)
@@ -152,7 +152,7 @@ class Transport:
         try:
             verify(self.membership.server_key, ANSWER, text, base64.b64decode(answer.signature))
         except (SignatureError, ValueError):
-            raise _Later("something on the way gives other answers than the server") from None
+            raise _Later("something between here and the server gives other answers than it") from None
 
     def _exchange(
         self, method: str, path: str, body: bytes, headers: Mapping[str, str], gone: threading.Event
@@ -305,7 +305,7 @@ def _is_loopback(host: str) -> bool:
 def _read(response: requests.Response, gone: threading.Event) -> bytes:
     """The body as it came; Distrusted when it is packed or longer than any honest answer."""
     if response.headers.get("Content-Encoding", "identity") != "identity":
-        raise Distrusted("the server packed its answer, which it was not asked for")
+        raise Distrusted("the server compressed its answer, which it was not asked to do")
     body = bytearray()
     while chunk := response.raw.read(8192, decode_content=False):
         body += chunk

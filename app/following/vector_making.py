@@ -106,7 +106,7 @@ class Making:
         if maker.n_done < maker.n_total:
             done = f"{maker.n_done:,} of {done}; the next run goes on from there"
         for path, why in itertools.islice(maker.failed.items(), 1):
-            done += f"; {len(maker.failed):,} could not be, as {display_path(path)} ({why})"
+            done += f"; {len(maker.failed):,} could not be read, such as {display_path(path)} ({why})"
         return f"read for {'other languages' if maker.vectors_in else 'meaning'}: {done}"
 
     def _left(self, maker: VectorMaker) -> float | None:

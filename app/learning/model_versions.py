@@ -181,7 +181,7 @@ def as_of(store: Store, ranker: str, *, day: date, today: date) -> PersonalModel
     """
     if not today - timedelta(days=KEPT_DAYS) <= day <= today:
         first = today - timedelta(days=KEPT_DAYS)
-        raise ModelError(f"versions are kept from {first} to {today}; there is none of {day}")
+        raise ModelError(f"versions are kept from {first} to {today}; there is none for {day}")
     found = store.rows(
         "SELECT record FROM snapshots WHERE ranker = ? AND day <= ? ORDER BY day DESC LIMIT 1",
         (ranker, day.isoformat()),

@@ -148,7 +148,7 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     if found.high < 0:
         return f"It does not help: what you opened stood {_places(found.places)} lower than with {PLAIN} ({between})."
     between = f"between {abs(found.low):.1f} lower and {found.high:.1f} higher, over {count(n, 'opening')}"
-    return f"No difference to be told yet: what you opened stood about where it would with {PLAIN} ({between})."
+    return f"No difference to be seen yet: what you opened stood about where it would with {PLAIN} ({between})."
 
 
 def caution(outcomes: Sequence[Outcome]) -> str:

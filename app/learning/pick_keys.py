@@ -59,8 +59,8 @@ def read_key(path: Path, store: Store) -> bytes | None:
         raise StateError(f"the key {path} cannot be read: {error.strerror}") from error
     if len(key) != KEY_BYTES:
         raise StateError(
-            f"the key {path} has {len(key)} bytes, not {KEY_BYTES}: put back the one of a backup (restore), or "
-            "remove it to start a new one (picks are then forgotten)"
+            f"the key {path} has {len(key)} bytes, not {KEY_BYTES}: restore it from a backup, or delete it to "
+            "start with a new one (picks are then forgotten)"
         )
     return key
 

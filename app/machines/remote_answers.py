@@ -65,7 +65,7 @@ class FarAnswers:
 
     def _ask(self, ask: far.Ask) -> far.Message:
         if ask.features != MANIFEST_HASH:
-            return far.NoAnswer("has another version of foltr-search, whose features are others")
+            return far.NoAnswer("has another version of foltr-search, with other features")
         self._search.refresh()
         if self._search.trouble:
             return far.NoAnswer(self._search.trouble)

@@ -102,7 +102,7 @@ class SshLine:
         except queue.Empty:
             raise MachineError(f"did not answer within {seconds:g} s") from None
         if not line.startswith(MARK):
-            too_much = f"said too much: more than {self._most / 1e6:g} MB, or lines that are no answer"
+            too_much = f"sent too much: more than {self._most / 1e6:g} MB, or lines that are no answer"
             raise MachineError(self._why_ended(line[1:]) if line else too_much)
         try:
             answer: A | NoAnswer = msgspec.json.decode(line[len(MARK) :], type=kind | NoAnswer)

@@ -212,7 +212,7 @@ def progress_line(found: Estimate) -> str:
     if found.n_read >= found.n_documents:
         return f"{found.n_found:,} found, all {count(found.n_documents, 'document')} read"
     if found.n_found < LEAST_FOUND:
-        return f"{found.n_found:,} found, too few to tell of how many"
+        return f"{found.n_found:,} found, too few to estimate how many there are"
     surely = max(int(np.ceil(100 * found.sure_share)) - 1, 0)
     line = f"{found.n_found:,} of about {found.n_found + found.n_left:,}, surely more than {surely} %"
     return f"{line}: you may stop" if is_enough(found) else line

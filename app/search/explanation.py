@@ -12,7 +12,7 @@ def explanation(page: ResultPage, hit: Hit) -> Explanation:
     reasons = page.reasons
     if reasons is None:
         orders = {"bm25": "by their words alone", "modified": "newest first", "name": "by name"}
-        order = orders.get(page.request.order, "newest first, for no words were asked for")
+        order = orders.get(page.request.order, "newest first, as the query has no words")
         return Explanation(hit, hit.score, (), f"These results stand {order}.")
     place = hit.rank - 1
     contributions, summary = _contributions(reasons, place), _summary(reasons, hit)

@@ -165,7 +165,7 @@ class FileOperationsScreen(Panel[str | None]):
             return
         refused = taken(self._paths, folder)
         names = ", ".join(short_path(path).rsplit("/", 1)[-1] for path in refused)
-        note.update(f"Left alone, for {short_path(folder)} has these names already: {names}" if refused else "")
+        note.update(f"Left out, as {short_path(folder)} has these names already: {names}" if refused else "")
         if len(refused) < len(self._paths):
             n_left = len(self._paths) - len(refused)
             new = "" if os.path.isdir(folder) else ", a new folder"

@@ -150,7 +150,7 @@ class Opening:
         """Say what was copied, and how: a terminal that was asked to take it does not answer."""
         lines = message.text.splitlines()
         what = display_path(lines[0]) if len(lines) == 1 else f"{len(lines)} lines"
-        how = f"by {message.by}" if message.by else "sent to the terminal, which says not whether it took it"
+        how = f"by {message.by}" if message.by else "sent to the terminal, which does not confirm it"
         self._line.say(f"copied {what} ({how})")
 
     def _record(self, hit: Hit) -> None:

@@ -136,7 +136,7 @@ class Questions:
         """Show the mails of the selected thread one by one; from there, go back to the query before."""
         hit = self._results.selected
         thread = f"thread:{hit.thread}" if hit is not None and hit.n_in_thread > 1 else ""
-        self.turn_to(thread, otherwise="nothing else in a thread with this one")
+        self.turn_to(thread, otherwise="no other mail is in a thread with this one")
 
     def turn_like(self) -> None:
         """Search for documents like the selected one; from there, go back to the query before."""

@@ -254,7 +254,7 @@ class SearchScreen(Screen[None]):
         self.side.forget()
         self.results.show_rows(dense=False)
         self.questions.order_by("learned")
-        self.line.say("theme, panes, order and filters are those of the settings")
+        self.line.say("theme, panes, order and filters are as in the settings again")
 
     def start_indexing(self, folders: Sequence[str], *, retry_failures: bool = False) -> None:
         """Index in the background, started in a worker, as starting takes a moment as well."""
@@ -531,7 +531,7 @@ class SearchScreen(Screen[None]):
         elif any(self.questions.filters.values()):
             for facet in FACETS:
                 self.facets.narrow(facet, "")
-            self.line.say("filters taken away")
+            self.line.say("filters removed")
         elif self.box.pressed_again and self._leaving:
             self.app.exit(0)
         else:
@@ -565,7 +565,7 @@ class SearchScreen(Screen[None]):
                 self.post_message(messages.FacetChosen("folder", folder))
             case "remove", folder:
                 name, is_out = short_path(folder), self.setup.indexing.forget(folder)
-                stays = f"{name} stands in the settings: index.roots"
+                stays = f"{name} is in the settings: take it out of index.roots there"
                 self.line.say(f"no longer searched: {name}" if is_out else stays)
                 if is_out:
                     self.start_indexing(())
@@ -579,7 +579,7 @@ class SearchScreen(Screen[None]):
         from app.tui.review_screen import ReviewScreen
 
         if isinstance(which, str) and not which.strip():
-            self.line.say("type what the review is to be about")
+            self.line.say("type what to review first")
             return
         leave = (lambda _: self.app.exit(0)) if self.setup.review else None
         self.app.push_screen(ReviewScreen(self.setup, self.session, which), leave)

@@ -67,7 +67,7 @@ def main() -> None:
         runs=Option(5, "turns of each comparison"),
         minutes=Option(25.0, "no turn begins later than this"),
         every=Option(5, "Recoll: take every N-th file of the corpus"),
-        documents=Option(10_000, "engines: so many text files"),
+        documents=Option(10_000, "engines: number of text files"),
         megabytes=Option(letor.MEGABYTES, "letor: the size of the file"),
     )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends, too

@@ -1,9 +1,9 @@
 """Recoll on the same folder: the full index, a rescan, one changed file, queries as whole commands, known titles.
 
 Both programs read every N-th file of a corpus of real documents, with its paths, from an empty index. Everything is a
-command of its own, with the processor time of the command and all its children. Recoll runs as Debian's packages set it
-up, with a configuration that names nothing but the folder; which helpers it lacked (pdftotext is in poppler-utils) is
-said in a line.
+separate command, measured by the processor time of the command and all its children. Recoll runs as Debian's packages
+set it up, with a configuration that names nothing but the folder; which helpers it lacked (pdftotext is in
+poppler-utils) is said in a line.
 """
 
 from __future__ import annotations

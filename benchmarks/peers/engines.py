@@ -1,6 +1,6 @@
 """SQLite FTS5, tantivy and bm25s over the same plain text files: index and queries.
 
-The files are 150 words each, cut from the corpus, so nobody has anything to extract. The work is alike, not equal: the
+The files are 150 words each, cut from the corpus, so there is nothing to extract. The work is similar, not equal: the
 engines match and score one field, ours also finds titles, names, folders, dates and languages, computes the features of
 100 candidates, ranks them by the learned ranker and counts facets. An engine answers with document numbers or paths.
 Each is opened anew for each turn and warmed up by one query; then every query is asked once.

@@ -36,7 +36,7 @@ def versions() -> list[str]:
 
 
 def measure(bench: Bench, *, megabytes: int = MEGABYTES) -> None:
-    """Read a file of so many megabytes, made of the MSLR sample where it is, else of the bundled one."""
+    """Read a file of the given size in megabytes, made of the MSLR sample if present, else of the bundled one."""
     if not bench.present(NAME, scikit_learn):
         return
     with tempfile.TemporaryDirectory(prefix="foltr-peers-") as folder:

@@ -8,8 +8,8 @@
     DIR/venv                    their interpreter: python3 -m venv DIR/venv
                                 DIR/venv/bin/pip install "numpy<2" scipy torch            torch for foltr-es alone
 
-The programs are older than numpy 2 and so cannot share this one's interpreter. Each runs as a process of its own that
-is kept alive (published_worker.py), on one thread, and gives its own processor time. Ours is measured in this process,
+The programs are older than numpy 2 and so cannot share this one's interpreter. Each runs as a separate process that is
+kept alive (published_worker.py), on one thread, and reports its processor time. Ours is measured in this process,
 as `benchmarks.simulation_speed` does it: everything that happens for one page included, evaluation on test data apart.
 Both sides read the same queries: 300 queries of 120 random documents with 136 features, and fold 1 of MQ2008.
 """
@@ -197,7 +197,7 @@ Ask = Callable[[dict[str, Any], float], dict[str, Any]]
 
 @contextmanager
 def worker(name: str, repositories: Path) -> Iterator[Ask]:
-    """A published program in a process of its own; it ends with the block."""
+    """A published program in a separate process; it ends with the block."""
     script = Path(__file__).with_name("published_worker.py")
     command = (str(interpreter(repositories)), str(script), name, str(checkout_of(name, repositories).absolute()))
     with tempfile.TemporaryFile("w+") as errors:

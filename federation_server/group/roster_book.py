@@ -69,7 +69,7 @@ def vouch(connection: Connection, device: str, asked: Vouching) -> tuple[str, st
     signer, about = here.of_device(device), here.members.get(asked.about)
     done = about is None if asked.leaves else about is not None and about.vouched
     if signer is None:
-        raise Refused("bad-vouching", "who signs is not on the roster")
+        raise Refused("bad-vouching", "the signer is not on the roster")
     if not 0 <= asked.about < here.number:
         raise Refused("bad-vouching", f"the roster has entries 0 to {here.number - 1}, not {asked.about}")
     if done:

@@ -199,7 +199,7 @@ def mechanism_in_words(agreed: Terms) -> str:
     """What devices do to an update before it leaves them, and by which settings."""
     (_, name), *others = agreed.settings["privacy"].items()
     if name in ("none", "fpdgd-paper"):
-        done = "updates leave devices with nothing that protects them"
+        done = "updates leave devices unprotected"
     else:
         share = "noise" if agreed.mode == "open" else "its share of noise"
         done = f"each device limits how much an update tells, and adds {share} to it"

@@ -410,7 +410,7 @@ class Service:
         with reading(self.engine) as connection:
             found = group.move_of(connection)
         if found is None:
-            raise Refused("not-found", "the server is where it always was")
+            raise Refused("not-found", "the server has not moved")
         return found
 
     def largest_body(self) -> int:

@@ -97,7 +97,7 @@ class FPDGD:
     largest_weight: int | None = None
     """pages of one device that count at most, where weights are not equal; None: all of them"""
     guard: bool = False
-    """whether the server judges each round, and joins it robustly while it looks attacked"""
+    """whether the server judges each round, and aggregates robustly while it looks attacked"""
     assumed_malicious: int = 0
     """how many bad updates the guard's rule withstands; 0: a fifth of them"""
     optimizer: Optimizer = field(default_factory=SGD)

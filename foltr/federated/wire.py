@@ -1,4 +1,4 @@
-"""The records that cross between a device and a server: nothing else leaves a device.
+"""The records that a device and a server exchange: a device sends a server nothing else.
 
 Each is a strict, versioned JSON object: an unknown field, a wrong type or another version is an error. docs/privacy.md
 lists them from these definitions, and a test compares the two.
@@ -24,33 +24,33 @@ from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 
 WIRE_VERSION, SUMS_VERSION = 2, 4
-"""of all records but those of sealed sums, and of these"""
+"""versions of all records but those of sealed sums, and of those"""
 Number = Annotated[int, msgspec.Meta(ge=-(1 << 37), le=1 << 37)]
-"""that calendars and databases hold: as seconds since 1970 the year 6325"""
+"""that calendars and databases can store: as seconds since 1970 up to the year 6325"""
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The root: strict, immutable, versioned."""
+    """The base of all records: strict, immutable, versioned."""
 
     version: Number = WIRE_VERSION
     """of this format"""
 
 
 class GroupRecord(Record, frozen=True):
-    """The root of what belongs to one group."""
+    """The base of records that belong to one group."""
 
     group_id: str
     """the group's random name"""
 
 
 class SumRecord(Record, frozen=True, kw_only=True):
-    """The root of what belongs to sealed sums."""
+    """The base of records of sealed sums."""
 
     version: Number = SUMS_VERSION
 
 
 class MemberSum(SumRecord, frozen=True):
-    """The root of what a member sends in a sealed round."""
+    """The base of what a member sends in a sealed round."""
 
     group_id: str
     """the group's random name"""
@@ -72,7 +72,7 @@ class InviteVoucher(Record, frozen=True):
     roster_head: str
     """hash of the last of them"""
     members: str
-    """hash of who is in the group by them"""
+    """hash of the members that these entries give"""
 
 
 class Invite(Record, frozen=True):
@@ -89,7 +89,7 @@ class Invite(Record, frozen=True):
     certificate: str = ""
     """lower-case hex of the SHA-256 of a self-signed certificate's public key, "" when the usual authorities vouch"""
     voucher: InviteVoucher | None = None
-    """of the member who invites; None for an invite of the administrator, whom no roster holds"""
+    """of the member who invites; None for an invite of the administrator, who is on no roster"""
 
 
 class Enrolment(GroupRecord, frozen=True):
@@ -102,9 +102,9 @@ class Enrolment(GroupRecord, frozen=True):
     invite_key: bytes
     """Ed25519 public key [32] derived from the invite's secret"""
     proof: bytes
-    """signature [64] by the invite's key over the group and the device's two keys: who enrols holds the invite"""
+    """signature [64] by the invite's key over the group and the device's two keys: the sender has the invite"""
     own_proof: bytes
-    """signature [64] of the same by the device's key"""
+    """signature [64] by the device's key over the same"""
 
 
 class Enrolled(Record, frozen=True):
@@ -133,15 +133,15 @@ class Terms(GroupRecord, frozen=True):
     manifest_hash: str
     """of the feature manifest: the same numbers must mean the same on every device"""
     n_local: Annotated[int, msgspec.Meta(ge=1, le=1 << 37)]
-    """at most so many of the device's newest interactions are replayed in a round"""
+    """how many of the device's newest interactions are replayed in a round, at most"""
     n_unlearn: Number
-    """so many in a round that forgets (n' of FedEraser)"""
+    """the same for a round that forgets (n' of FedEraser)"""
     floor: Annotated[int, msgspec.Meta(ge=1, le=1 << 37)]
     """a round never closes with fewer updates"""
     mode: Literal["open", "sealed", "grouped"] = "open"
-    """open: the server opens each update; sealed: it learns their sum alone; grouped: several sums"""
+    """open: the server opens each update; sealed: it learns only their sum; grouped: several sums"""
     n_rounds: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 0
-    """so many rounds in a period, after which the group rests; 0: no end"""
+    """rounds in a period, after which the group rests; 0: no limit"""
     period_days: Number = 365
     """the period that rounds and privacy budget are counted over"""
 
@@ -151,7 +151,7 @@ class Announcement(Record, frozen=True):
 
     terms: Terms
     lineage: Number
-    """rises when someone was forgotten, the model was rolled back or the server restored; never seen before"""
+    """rises to an unused number when someone is forgotten, the ranker rolled back or the server restored"""
     round: Number
     purpose: Literal["learn", "forget"]
     """forget: remaining members help to calibrate (FedEraser)"""
@@ -178,15 +178,15 @@ class Announcement(Record, frozen=True):
     list_hash: str = ""
     """in phase sum: of the ShareList that the committee adds up"""
     group: str = ""
-    """the group's name of today, for people"""
+    """the group's present name, for people"""
     wanted: Number = 0
-    """so many updates close the round at once; at its deadline the terms' floor is enough"""
+    """updates that close the round at once; at its deadline the terms' floor is enough"""
     received: bool = False
     """whether the server has an update of the device that asks for this very round"""
     carried: tuple[Number, ...] = ()
-    """lineages whose updates live on in this one: pages that taught them have taught this one"""
+    """lineages whose updates are part of this one: their pages have been learned from"""
     moved: Signed | None = None
-    """a ServerMove record: where the server is to be found from now on; None for where it always was"""
+    """a ServerMove record: the server's new address; None if it has not moved"""
     sums: Number = WIRE_VERSION
     """version of the records of sealed sums that the server speaks"""
 
@@ -245,12 +245,12 @@ class Sealed(Record, frozen=True):
 
 
 class RosterBody(Record, frozen=True):
-    """What tells of a person in an entry of the roster."""
+    """What an entry of the roster says about a person; it can be erased."""
 
     device_key: bytes = b""
-    """Ed25519 public key [32] of who joins"""
+    """Ed25519 public key [32] of the one who joins"""
     box_key: bytes = b""
-    """X25519 public key [32] of who joins"""
+    """X25519 public key [32] of the one who joins"""
     invite_key: bytes = b""
     """Ed25519 public key [32] of the invite"""
     proof: bytes = b""
@@ -258,7 +258,7 @@ class RosterBody(Record, frozen=True):
     own_proof: bytes = b""
     """of Enrolment"""
     voucher: Number = -1
-    """number of the entry by which the member joined who signs below; -1: nobody"""
+    """number of the entry by which the member who signs below joined; -1: nobody"""
     signature: bytes = b""
     """[64] by that member: over the invite's key (join), the joined keys (vouch), or the joining entry (leave)"""
 
@@ -272,7 +272,7 @@ class RosterEntry(Record, frozen=True):
     """hash of the entry before, or of the group's name"""
     kind: Literal["join", "vouch", "leave"]
     about: Number
-    """number of the entry by which the member joined whom it is about"""
+    """number of the entry by which the member it is about joined"""
     vouched: bool
     """whether that member is vouched for from now on"""
     body_hash: str
@@ -285,11 +285,11 @@ class RosterPage(GroupRecord, frozen=True):
     """Entries of the roster, in order."""
 
     number: Number
-    """entries that there are in all"""
+    """number of all entries"""
     head: str
     """hash of the last of all"""
     entries: tuple[RosterEntry, ...]
-    """from the one that was asked for; some of many"""
+    """from the requested one on; perhaps not all"""
 
 
 class RosterReturn(GroupRecord, frozen=True):
@@ -327,7 +327,7 @@ class Invited(Record, frozen=True):
 
 
 class Vouching(GroupRecord, frozen=True):
-    """A member vouches for another that nobody invited, or removes one from the roster that is gone."""
+    """A member vouches for another whom nobody invited, or removes one who is gone from the roster."""
 
     about: Number
     """roster entry with which that member joined"""
@@ -343,11 +343,11 @@ class NoiseCommitment(MemberSum, frozen=True):
     """A device fixes its secret noise bits for a round, before it learns the coins added to them."""
 
     point: bytes
-    """[32] a commitment: it hides the bits, and no others fit it"""
+    """[32] a commitment: it hides the bits, and fits no others"""
 
 
 class Coins(SumRecord, frozen=True):
-    """The coins of one device's noise; the same again for the same commitment."""
+    """The coins of one device's noise; the same commitment gets the same coins again."""
 
     round: Number
     seed: bytes
@@ -374,7 +374,7 @@ class SharedUpdate(MemberSum, frozen=True):
     signature: bytes
     """[64] by the device's key over commitments, opening, the hashes of all boxes, and what the message belongs to"""
     proof: bytes
-    """that the update is within the clip, and its noise made of the round's coins; it tells nothing else"""
+    """that the update is within the clip, and its noise made of the round's coins; it reveals nothing else"""
 
 
 class ShareList(GroupRecord, frozen=True):
@@ -417,7 +417,7 @@ class Complaint(MemberSum, frozen=True):
 
 
 class ListedComplaint(SumRecord, frozen=True):
-    """A complaint that holds, with what it is about, for who adds up to check."""
+    """A valid complaint, with what it is about, for the committee to check."""
 
     complaint: Complaint
     box: bytes
@@ -450,7 +450,7 @@ class CommitteeAnswer(MemberSum, frozen=True):
 
 
 class Accepted(Record, frozen=True):
-    """The server has kept an update; the same answer again for the same update."""
+    """The server has stored an update; the same update gets the same answer again."""
 
     round: Number
     received: Number
@@ -465,26 +465,26 @@ class Farewell(GroupRecord, frozen=True):
     roster_signature: bytes = b""
     """[64] by the device's key: takes the member off the roster (foltr.federated.sealed.roster.leave_text)"""
     at_once: bool = False
-    """whether also while a round cannot be added up without this device"""
+    """whether even while a round cannot be added up without this device"""
 
 
 DEPOT_SIZES = frozenset(4096 << k for k in range(11))
 """bytes of a file in a depot, up to 4 MiB"""
 DEPOT_FILES, DEPOT_ASKED, DEPOT_NAME = 10_000, 100, re.compile("[0-9a-f]{32}")
-"""files in a depot, and in one question, at most; a file's name, at random"""
+"""most files in a depot, and in one request; the form of a file's random name"""
 
 
 class DepotRequest(GroupRecord, frozen=True):
     """A member asks the server to keep the sealed files that its owner's computers exchange."""
 
     depot_key: bytes
-    """Ed25519 public key [32] derived from the computers' code, by which alone the files are reached"""
+    """Ed25519 public key [32] derived from the computers' code; only this key reaches the files"""
     replaces: bool = False
-    """whether the member's former files go"""
+    """whether the member's former files are deleted"""
 
 
 class DepotChange(Record, frozen=True):
-    """One of the computers writes a file, removes some, or lets a new key take the place of theirs."""
+    """One of the computers writes a file, deletes some, or replaces their key."""
 
     name: str = ""
     """of the file that is written: 32 random hex digits; "" for none"""
@@ -493,7 +493,7 @@ class DepotChange(Record, frozen=True):
     handed_on: bool = False
     """whether it is a key for one computer, which may still have the former one"""
     removed: tuple[str, ...] = ()
-    """names of files that go"""
+    """names of files to delete"""
     successor: bytes = b""
     """Ed25519 public key [32] derived from the next code, after a computer was removed; b"" for none"""
 
@@ -504,14 +504,14 @@ class DepotPage(Record, frozen=True):
     files: dict[str, Number]
     """bytes of each, by name"""
     is_former: bool
-    """another key has taken the place of this one, which sees nothing but keys that are handed on"""
+    """whether another key has replaced this one, which now sees only keys that are handed on"""
 
 
 class DepotFiles(Record, frozen=True):
     """Files of a depot."""
 
     files: dict[str, bytes]
-    """by name; those that are there, the first at least, as many as fit into one answer"""
+    """by name; of those that are there as many as fit into one answer, the first at least"""
 
 
 class Receipt(GroupRecord, frozen=True):
@@ -579,7 +579,7 @@ class ServerMove(GroupRecord, frozen=True):
     certificate: str
     """lower-case hex of the SHA-256 of its self-signed certificate's public key, "" when the usual authorities vouch"""
     serial: Number
-    """rises with every move: an older record is worth nothing"""
+    """rises with every move: an older record is ignored"""
 
 
 class Signed(Record, frozen=True):
@@ -662,7 +662,7 @@ def _version_inside(data: bytes, otherwise: int) -> int:
 
 
 def digest(record: Record | bytes) -> str:
-    """Lower-case hex of the BLAKE2b-256 of a record's JSON, or of it as it came: another version has other fields."""
+    """Lower-case hex of the BLAKE2b-256 of a record's JSON, as it was received if given as bytes."""
     body = record if isinstance(record, bytes) else encode(record)
     return hashlib.blake2b(body, digest_size=32).hexdigest()
 

@@ -367,7 +367,7 @@ class WorkerPool(Generic[Result]):
                 yield from self._fail_first(worker, waiting)
                 continue
             except msgspec.MsgspecError:
-                yield from self._fail_first(worker, waiting, ("crashed", "the reader gave what none gives"))
+                yield from self._fail_first(worker, waiting, ("crashed", "the reader returned an invalid result"))
                 continue
             if report is None:
                 self._n_failed_starts = 0

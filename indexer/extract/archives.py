@@ -222,7 +222,7 @@ def _unpack(stream: IO[bytes]) -> IO[bytes]:
         return unpacked
     if head.startswith((b"\xfd7zXZ\x00", b"\x5d\x00\x00")):
         return lzma.LZMAFile(stream)
-    raise ExtractionError("malformed", "not a packed file, or in a way that is not known")
+    raise ExtractionError("malformed", "not a packed file, or packed in an unknown way")
 
 
 _ZSTD = b"\x28\xb5\x2f\xfd"

@@ -310,7 +310,7 @@ def kind_by_content(kind: str | None, head: bytes) -> str:
     Raises ExtractionError "unsupported" for kinds that are not read.
     """
     if kind is None:
-        raise ExtractionError("unsupported", "a kind of file without text that could be read")
+        raise ExtractionError("unsupported", "a kind of file whose text cannot be read")
     if kind in KINDS and KINDS[kind].is_added:
         return kind
     found = next((wanted for prefix, wanted in _PREFIXES if head.startswith(prefix)), "")

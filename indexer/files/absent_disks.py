@@ -73,4 +73,4 @@ def line_about_folder(folder: str, why: str, n_files: int, roots: Iterable[str])
     if why == NOT_MOUNTED:
         way += ", or removing the empty folder,"
     files, them = ("1 file is kept", "it") if n_files == 1 else (f"{n_files:,} files are kept", "them")
-    return f"{why}; {files}, and {way} lets {them} go"
+    return f"{why}; {files}; {way} removes {them} from the index"

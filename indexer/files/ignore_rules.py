@@ -275,7 +275,7 @@ SECRETS = (
 
 def why_unread(pattern: str) -> str:
     """What is said of a file that this pattern meets."""
-    return f"its name is that of keys or passwords: {pattern!r} in index.secrets, where `!NAME` has a file read"
+    return f"its name is that of keys or passwords: {pattern!r} in index.secrets, where `!NAME` makes an exception"
 
 
 def pattern_of(path: str, patterns: tuple[str, ...]) -> str:

@@ -37,11 +37,11 @@ class Why(Struct, frozen=True):
 COUNT_SECONDS = 0.5
 """for all folders that are left out"""
 _REMEDIES = {
-    "hidden": "the setting index.hidden, or `!NAME` in index.exclude, takes it in",
-    "ignored": "`!NAME` in index.exclude takes it in",
-    "default-ignore": "`!NAME` in index.exclude takes it in",
-    "symlink": "the setting index.follow_symlinks takes it in",
-    "mount": "the setting index.cross_mounts takes it in",
+    "hidden": "the setting index.hidden, or `!NAME` in index.exclude, includes it",
+    "ignored": "`!NAME` in index.exclude includes it",
+    "default-ignore": "`!NAME` in index.exclude includes it",
+    "symlink": "the setting index.follow_symlinks includes it",
+    "mount": "the setting index.cross_mounts includes it",
 }
 
 
@@ -81,9 +81,9 @@ def _counted(one: Failure, end: float) -> LeftOut:
 def remedy(path: str, rule: str) -> str:
     """How to have indexed what a rule passes over; "" where no setting does it."""
     if rule == "hidden" and is_mail_folder(path):
-        return "`foltr-search index --source maildir` takes it in"
+        return "`foltr-search index --source maildir` includes it"
     if rule == "hidden" and (names := [name for name, at in _stores(os.path.expanduser("~")) if is_below(at, path)]):
-        return f"`foltr-search index --source {names[0]}` takes in what is read of it"
+        return f"`foltr-search index --source {names[0]}` includes what is read of it"
     return _REMEDIES.get(rule, "")
 
 
@@ -115,7 +115,7 @@ def why(path: str, *, roots: Sequence[str], rules: CrawlRules, catalogue: Catalo
 
 def _file(entry: FileEntry, row: FileRow | None) -> Why:
     if row is None or row.known.state == "pending":
-        return Why(entry.path, "new", ("no rule keeps it out, but it was not read yet: the next scan will",))
+        return Why(entry.path, "new", ("no rule keeps it out, but it was not read yet: the next scan reads it",))
     known, when = row.known, f"{datetime.fromtimestamp(row.indexed_at):%Y-%m-%d %H:%M}"
     same = (known.size, known.modified_ns, known.inode) == (entry.size, entry.modified_ns, entry.inode)
     later = () if same else ("it has changed since, and the next scan will read it again",)
@@ -139,7 +139,7 @@ def _skipped(path: str, skipped: Skipped) -> list[str]:
     helps = remedy(skipped.path, skipped.rule)
     above = "" if skipped.path == path else f" above it, {display_path(skipped.path)},"
     subject = f"the folder{above}" if above else "it"
-    line = f"{subject} is passed over ({skipped.rule}): {display_path(skipped.reason)}"
+    line = f"{subject} is skipped ({skipped.rule}): {display_path(skipped.reason)}"
     return [line, helps] if helps else [line]
 
 
@@ -147,14 +147,14 @@ def _folder(path: str, catalogue: Catalogue) -> tuple[str, ...]:
     known = catalogue.known(path)
     n_failed = sum(1 for file in known.values() if file.state == "failed")
     n_named = sum(1 for file in known.values() if file.state == "named")
-    lines = [f"a folder that is indexed: {count(len(known) - n_failed, 'file')} of it can be found"]
+    lines = [f"a folder that is indexed: {count(len(known) - n_failed, 'file')} in it can be found"]
     if n_named:
         lines.append(f"{n_named:,} of them by their names alone: no text of them is read")
     if n_failed:
         lines.append(f"{n_failed:,} of its files could not be read")
     prefix = path.removesuffix(os.sep) + os.sep
     skipped = [one for one in catalogue.skipped() if one.path == path or one.path.startswith(prefix)]
-    lines += [f"passed over: {display_path(one.path)} ({one.kind}): {one.reason}" for one in skipped[:20]]
+    lines += [f"skipped: {display_path(one.path)} ({one.kind}): {one.reason}" for one in skipped[:20]]
     if others := skipped[20:]:
         lines.append(f"and {len(others):,} more")
     return tuple(lines)

@@ -1,18 +1,18 @@
 """A preset: everything that decides a study, as strict TOML; what was run is stored in the same form.
 
-    [paper]        what is repeated: title, section, figure or table
+    [paper]        what is reproduced: title, section, figure or table
     [data]         data set, folds, normalisation, what counts as a query
     [users]        how the simulated users click
     [federation]   clients, interactions of each in a round, rounds
     [method]       name, ranker, and the method's own settings
-    [merging]      two owners of labelled queries whose rankers are merged, in place of users and a federation
+    [merging]      two owners of labelled queries whose rankers are merged, instead of users and a federation
     [sweep]        dotted keys, each with the list of values to try
     [expect]       the numbers printed in the paper
     seeds = 5      above the tables: how many repetitions, or a list of seeds
-    like = "NAME"  above the tables: another preset, of which this one only changes what it names
+    like = "NAME"  above the tables: another preset, from which this one differs only in what it says
     with = [..]    above the tables: files and packages that bring methods, attacks and more (simulation.extensions)
 
-Every name that is not known is an error that gives its place in the file.
+An unknown name is an error that gives its place in the file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Scalar = str | int | float | bool
 Count = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Clicks = str | dict[str, Any]
-"""a click model by name, or as {model = NAME, ...} with numbers of one's own"""
+"""a click model by name, or as {model = NAME, ...} with your own numbers"""
 Metric = Literal[METRICS]  # type: ignore[valid-type]  # the columns of a row: a new one is written there alone
 
 
@@ -59,17 +59,17 @@ class Data(_Table, frozen=True, kw_only=True):
     """a name that `--list` shows, or a folder in LETOR's layout"""
     folds: tuple[Count, ...] | Literal["all"] = "all"
     in_place_of: str = ""
-    """the data set that was asked for, where `dataset` stands in for it; nothing is compared with a paper then"""
+    """the requested data set, if `dataset` stands in for it; then nothing is compared with a paper"""
     normalise: Literal["default", "none", "min-max", "log-min-max"] = "default"
     """within each query; "default" is what is usual for the data set"""
     one_document: Literal["zero", "raw"] = "zero"
-    """what min-max makes of a query with a single document"""
+    """the result of min-max for a query with a single document"""
     no_relevant: Literal["skip", "zero", "one"] = "skip"
-    """what a held-out query without a relevant document counts, because papers differ"""
+    """how a held-out query without a relevant document counts: papers differ"""
     users: Count | None = None
-    """of a log of searches: how many real users, those who asked most; None: a hundred"""
+    """of a search log: how many real users, those with most queries; None: 100"""
     without: tuple[str, ...] = ()
-    """but for these"""
+    """users to leave out"""
     learn_from: Literal["train", "validation"] = "train"
     """the queries that users ask; some papers tuned on the validation queries of a fold"""
     indifferent: Literal["keep", "drop"] = "keep"
@@ -81,26 +81,26 @@ class Data(_Table, frozen=True, kw_only=True):
     k: Count = 10
     """the cutoff of offline nDCG"""
     depth: Count | None = None
-    """ranks that offline MRR and MAP look at; all where it is not given"""
+    """ranks that offline MRR and MAP take into account; None: all"""
     top_grade: Count | None = None
     """the highest grade of the scale, 4 for MSLR and in gdeval; offline ERR@k is measured where it is given"""
     evaluate_clients_on: dict[str, Any] = {}
-    """besides: a partition, as in `federation.partition`, of whose shares each is judged as its client sees it"""
+    """a partition, as in `federation.partition`, whose shares are also judged, each as its client sees it"""
 
 
 class UserTable(_Table, frozen=True, kw_only=True):
     """Who searches."""
 
     clicks: Clicks | tuple[Clicks, ...] = "perfect"
-    """one kind for all; or several, which clients have in turn"""
+    """one kind for all, or several, given to clients in turn"""
     mix: Literal["client", "page"] = "client"
     """where there are several kinds or etas: whether each client has one, or each page one drawn at random"""
     table: Literal["thesis", "intents"] = "thesis"
-    """whose probabilities; "intents": those of the published code for two grades"""
+    """whose click probabilities; "intents": those of the published code for two grades"""
     k: Count = 10
     """results on a page"""
     eta: NotNegative | tuple[NotNegative, ...] = 1.0
-    """pbm and fedips: position bias (1 / rank)^eta; FedIPS calls it gamma; or several, which clients have in turn"""
+    """pbm and fedips: position bias (1 / rank)^eta; FedIPS calls it gamma; several are given to clients in turn"""
     spread: NotNegative | None = None
     """pbm and fedips: standard deviation of eta between users; None is 0 for pbm and .1 for fedips"""
     logging_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
@@ -114,45 +114,45 @@ class Federation(_Table, frozen=True, kw_only=True):
     local: Count | tuple[Count, ...] = 5
     """interactions of each client in a round, B; or one number for each client"""
     partition: dict[str, Any] = {}
-    """who holds what, as {kind = NAME, ...}; {}: every client draws from all queries (IID)"""
+    """which client has which queries, as {kind = NAME, ...}; {}: every client draws from all queries (IID)"""
     in_order: bool = False
-    """whether a client asks its queries one after another, each once, and then no more, in place of drawing them"""
+    """whether a client asks its queries one after another, each once, and then stops; else it draws them"""
     attack: dict[str, Any] = {}
     """what malicious clients do, as {attack = NAME, ...}"""
     malicious: Annotated[int, msgspec.Meta(ge=0)] = 0
     """how many clients are malicious, the last ones"""
     unlearning: dict[str, Any] = {}
-    """how some of them are forgotten after the last round, as {unlearning = NAME, ...}; {}: nobody is"""
+    """how clients are forgotten after the last round, as {unlearning = NAME, ...}; {}: none is"""
     forgotten: Count | None = None
     """how many are forgotten, the last ones; None: as many as are malicious"""
     forgotten_from: Count = 1
-    """the round in which those joined; before, the others learn without them"""
+    """the round in which these joined; before it the others learn without them"""
     rounds: Count = 1000
     evaluate_every: Annotated[int, msgspec.Meta(ge=0)] = 0
     """rounds between two rows of results; 0 makes twenty rows, whatever the number of rounds"""
     aggregation: dict[str, Any] = {}
     """the server's rule, as {rule = NAME, ...}; {} and the four below: the method's own settings of that name"""
     largest_weight: Count | None = None
-    """interactions of one client that count at most, where the method weighs by interactions"""
+    """most interactions of one client that count, if the method weighs by interactions"""
     guard: bool | None = None
-    """whether the server judges each round, and joins it robustly while it looks attacked"""
+    """whether the server judges each round, and aggregates robustly while it looks attacked"""
     assumed_malicious: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """how many bad updates the guard's rule withstands; 0 is a fifth of them"""
     optimizer: dict[str, Any] = {}
-    """the server's step along what was joined, as {optimizer = NAME, ...}"""
+    """the server's step along the aggregated update, as {optimizer = NAME, ...}"""
 
     correlation: Correlation | None = None
-    """how the noise of rounds hangs together, as {decays = [..], scales = [..], separation = b}, at the epsilon that
+    """how the noise of rounds is correlated, as {decays = [..], scales = [..], separation = b}, at the epsilon that
     method.privacy has with independent noise; None: it is independent, and everybody takes part in every round"""
 
     aliased: bool = False
-    """FedPer (method.personal): whether all clients and the server hold one hidden layer, as the published program"""
+    """FedPer (method.personal): whether all clients and the server share one hidden layer, as published"""
 
     acceptance: Acceptance | None = None
-    """how clients test what comes in before they take it over, as {incoming = "peers", ...}; None: they do not"""
+    """how clients test a ranker before they adopt it, as {incoming = "peers", ...}; None: they do not"""
 
     asynchrony: Asynchrony | None = None
-    """how messages are taken in as they come, as {joins = "updates", ...}; None: all clients are waited for"""
+    """how the server takes messages as they arrive, as {joins = "updates", ...}; None: it waits for all clients"""
 
     @property
     def unwaited(self) -> Asynchrony | None:
@@ -177,31 +177,31 @@ class Federation(_Table, frozen=True, kw_only=True):
 
 
 class Merging(_Table, frozen=True, kw_only=True):
-    """Two owners who learn from labels of their own, and what is merged of their rankers, in place of a federation."""
+    """Two owners who learn from their own labels, and how their rankers are merged, instead of a federation."""
 
     split: dict[str, Any]
-    """how queries are parted, as {kind = NAME, ...}"""
+    """how queries are divided, as {kind = NAME, ...}"""
     merge_on: Literal["rest", "validation", "nothing"] = "rest"
-    """where the queries come from that clients merge on: what nobody got, the validation queries, or none is merged"""
+    """the queries that clients merge on: those that nobody got, the validation queries, or none (no merging)"""
     judged_on: tuple[Literal["all", "first", "second"], ...] = ("all",)
     """the test queries: all, those of client 1's kind, those of client 2's"""
 
 
 class ExpectedValue(_Table, frozen=True, kw_only=True):
-    """One number of the paper: which cells it speaks of, which metric, when."""
+    """One number of the paper: for which cells, which metric and when."""
 
     metric: Metric
     value: float
     where: dict[str, Scalar] = {}
-    """swept keys and their values; cells that differ in one are not meant"""
+    """swept keys and their values; only cells that have all of them are meant"""
     at: int | Literal["end"] = "end"
     """the round"""
     digits: Annotated[int, msgspec.Meta(ge=0)] | None = None
     """after the point, as printed; None: as many as the value shows, or any of its metric and source in this preset"""
     sd: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    """standard deviation between repetitions, where the paper tells it; else ours stands for it"""
+    """standard deviation between repetitions, if the paper gives it; else ours is used"""
     se: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    """standard error of the number, in place of `sd` and `n`"""
+    """standard error of the number, instead of `sd` and `n`"""
     n: Count | None = None
     """repetitions behind the number, each of all folds; None: one"""
     source: str = ""
@@ -213,12 +213,12 @@ class ExpectedCurve(_Table, frozen=True, kw_only=True):
 
     metric: Metric
     at: tuple[Annotated[int, msgspec.Meta(ge=0)], ...]
-    """where its points are"""
+    """the positions of its points"""
     values: tuple[float, ...]
     x: Literal["interactions", "rounds"] = "interactions"
     """what `at` counts"""
     where: dict[str, Scalar] = {}
-    """as of a single number"""
+    """as for a single number"""
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -242,7 +242,7 @@ class Preset(_Table, frozen=True, kw_only=True, rename={"with_": "with"}):
     seeds: Count | Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(min_length=1)] = 1
     """how many, counted from 1; or which"""
     with_: tuple[str, ...] = ()
-    """files, and installed packages, that bring what is named here and did not come with the program"""
+    """files and installed packages that add what is named here and is not part of the program"""
     paper: Paper = Paper()
     users: UserTable = UserTable()
     federation: Federation = Federation()

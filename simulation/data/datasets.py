@@ -89,7 +89,7 @@ class Askers(Struct, frozen=True):
     users: int = MOST_ACTIVE
     """how many: those who asked most"""
     without: tuple[str, ...] = ()
-    """but for these"""
+    """users to leave out"""
 
 
 def load_fold(

@@ -1,4 +1,4 @@
-"""A device of its own for each test: folders, a tree of real files, and the program as a user runs it."""
+"""A separate device for each test: folders, a tree of real files, and the program as a user runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indexes of a few notes, read by one process that tests share: to start it takes longer than to read."""
+"""Indexes of a few notes, read by one process that tests share, because starting it takes longer than reading."""
 
 from __future__ import annotations
 

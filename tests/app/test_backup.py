@@ -1,4 +1,4 @@
-"""A backup holds what cannot be made anew, and a restore gives nothing back that was spent."""
+"""A backup holds what cannot be made anew, and a restore refunds nothing that was spent."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def members(paths: Paths) -> list[bytes]:
 
 
 def test_a_life_goes_on_after_purge_and_restore(device: Device) -> None:
-    """Picks, saved searches, folders, settings and the screen's choices are as before, and learning goes on."""
+    """Picks, saved searches, folders, settings and the screen's choices are as before, and learning continues."""
     device.index()
     device.config_file.write_text("[history]\nenabled = true\n")
     for _ in range(3):
@@ -100,7 +100,7 @@ def shown(device: Device) -> list[str]:
 
 
 def test_what_was_spent_stays_spent(device: Device) -> None:
-    """An older backup brings back no ledger, no membership that ended, and no number of a page that was sent."""
+    """An older backup brings back no ledger, no ended membership, and no number of a page that was already sent."""
     create_data_folder(paths_of(device))
     paths, older = paths_of(device), device.home / "older.zip"
     spend(paths, "g", 1, member=b"member of g")
@@ -121,7 +121,7 @@ def test_what_was_spent_stays_spent(device: Device) -> None:
 
 
 def test_a_device_that_lost_all_is_a_member_again(device: Device) -> None:
-    """Where there is no state the backup says it all; the server tells what its ledger does not know."""
+    """Without a state the backup decides everything; the server tells what its ledger does not know."""
     paths, target = paths_of(device), device.home / "kept.zip"
     create_data_folder(paths)
     spend(paths, "g", 1, member=b"member of g")
@@ -132,7 +132,7 @@ def test_a_device_that_lost_all_is_a_member_again(device: Device) -> None:
 
 
 def test_who_left_before_anything_was_sent_stays_away(device: Device) -> None:
-    """`leave --local` leaves no receipt and no entry of the ledger: that there is a state is enough."""
+    """`leave --local` leaves no receipt and no ledger entry, but the existing state is enough to stay out."""
     create_data_folder(paths_of(device))
     paths, target = paths_of(device), device.home / "kept.zip"
     with Store(paths.state) as store, store.transaction() as db:
@@ -177,7 +177,7 @@ def everything(paths: Paths) -> dict[str, bytes]:
 
 
 def test_a_restore_that_fails_changes_nothing(device: Device, tmp_path: Path) -> None:
-    """A folder in the place of a file, a link to nowhere, a file that cannot grow: picks are as they were."""
+    """With a folder in place of a file, a dangling link or a file that cannot grow, picks stay as they were."""
     paths, source = paths_of(device), backup_of_another(tmp_path, n_words=30_000)
     with_picks(paths, b"a")
     before = everything(paths)
@@ -202,7 +202,7 @@ def test_a_restore_that_fails_changes_nothing(device: Device, tmp_path: Path) ->
 
 
 def test_a_key_comes_with_its_state_alone(device: Device, tmp_path: Path) -> None:
-    """The picks that are here are named by the key that is here."""
+    """The picks of the present state are still named by the present key."""
     paths = paths_of(device)
     with_picks(paths, b"a")
     other = Paths(config_dir=tmp_path / "other", data_dir=tmp_path / "other")
@@ -214,13 +214,13 @@ def test_a_key_comes_with_its_state_alone(device: Device, tmp_path: Path) -> Non
 
 
 def test_what_is_here_is_named_and_asked_for(device: Device, tmp_path: Path) -> None:
-    """Settings alone are enough to ask; a link to them stays one, and settings that are broken hinder nothing."""
+    """Settings alone are enough to ask; a link to them stays a link, and broken settings are no obstacle."""
     paths, source = paths_of(device), backup_of_another(tmp_path)
     kept_elsewhere = device.home / "dotfiles.toml"
     kept_elsewhere.write_text("[[[broken")
     paths.config_file.symlink_to(kept_elsewhere)
     asked = device.run("restore", str(source))
-    assert (asked.returncode != 0, f"is lost: {paths.config_file}. Restore?" in asked.stderr) == (True, True)
+    assert (asked.returncode != 0, f"are lost: {paths.config_file}. Restore?" in asked.stderr) == (True, True)
     assert kept_elsewhere.read_text() == "[[[broken"
     assert device.run("backup", "--to", str(device.home / "broken.zip")).returncode == 0
     assert device.run("restore", "--yes", str(source)).returncode == 0
@@ -228,19 +228,19 @@ def test_what_is_here_is_named_and_asked_for(device: Device, tmp_path: Path) -> 
 
 
 def test_nothing_is_restored_while_a_screen_holds_the_state(device: Device, tmp_path: Path) -> None:
-    """Whoever has it open for writing would go on with the file that is gone."""
+    """A process that has the state open for writing would go on with the removed file."""
     paths, source = paths_of(device), backup_of_another(tmp_path)
     with_picks(paths, b"a")
     with Store(paths.state) as held:
         assert held.value("x") is None
-        with pytest.raises(InUseError, match=r"another process uses .*state\.sqlite; end it first"):
+        with pytest.raises(InUseError, match=r"another process uses .*state\.sqlite; stop it first"):
             restore(paths, source)
     assert n_picks(paths) == 1
     restore(paths, source)
 
 
 def test_a_restore_that_is_killed_leaves_nothing_unknown(device: Device, tmp_path: Path) -> None:
-    """What it wrote is named by `purge`, and gone after the next restore."""
+    """`purge` names what it wrote, and the next restore removes it."""
     paths, source = paths_of(device), backup_of_another(tmp_path)
     with_picks(paths, b"a")
     left = []
@@ -276,7 +276,7 @@ backup.restore(Paths.from_environment(), Path(sys.argv[1]))
 
 @pytest.mark.parametrize("content", [b"", b"short"])
 def test_a_key_of_no_use_is_neither_kept_nor_given_back(device: Device, tmp_path: Path, content: bytes) -> None:
-    """A backup says what is wrong and is not made; what an older program made of it brings all but the key."""
+    """No backup is made, and the message says why; from an older program's backup all but the key is restored."""
     paths, source = paths_of(device), backup_of_another(tmp_path)
     with_picks(paths, b"a")
     paths.key.write_bytes(content)
@@ -295,7 +295,7 @@ def test_a_key_of_no_use_is_neither_kept_nor_given_back(device: Device, tmp_path
 
 
 def test_a_backup_between_a_restore_and_its_end_has_the_key_of_its_state(device: Device, tmp_path: Path) -> None:
-    """The key that lies in the state until it is put into its place is the one that its picks are named by."""
+    """The key that is in the state until it is put in place is the one that names its picks."""
     paths = paths_of(device)
     with_picks(paths, b"b")
     with Store(paths.state) as store:
@@ -306,7 +306,7 @@ def test_a_backup_between_a_restore_and_its_end_has_the_key_of_its_state(device:
 
 
 def test_who_waits_for_a_restore_goes_on_with_what_it_brought(device: Device, tmp_path: Path) -> None:
-    """It is the same file: who opened it while a restore held it reads and keeps what was restored."""
+    """A process that opened the state while a restore held it reads and keeps what was restored."""
     paths = paths_of(device)
     with_picks(paths, b"a")
     with Store(tmp_path / "restored") as restored, Store(paths.state) as held:
@@ -323,7 +323,7 @@ def test_who_waits_for_a_restore_goes_on_with_what_it_brought(device: Device, tm
 
 
 def test_any_changed_byte_is_refused_or_says_nothing(device: Device, tmp_path: Path) -> None:
-    """Several hundred places of the whole, and each byte of the directory at the end, in three ways."""
+    """Several hundred places of the file, and each byte of the directory at its end, are changed in three ways."""
     source = backup_of_another(tmp_path)
     whole, said = source.read_bytes(), read_backup(source)
     directory = whole.index(b"PK\1\2")
@@ -340,7 +340,7 @@ def test_any_changed_byte_is_refused_or_says_nothing(device: Device, tmp_path: P
 
 
 def test_a_state_that_cannot_be_read_is_no_backup(device: Device, tmp_path: Path) -> None:
-    """`--verify` reads it through, and names the file that was given; nor is there a date that no calendar has."""
+    """`--verify` reads the state completely and names the file; an impossible date is refused, too."""
     source = backup_of_another(tmp_path)
     about, _ = read_backup(source)
     garbage = b"garbage" * 1000
@@ -358,7 +358,7 @@ def test_a_state_that_cannot_be_read_is_no_backup(device: Device, tmp_path: Path
 
 
 def test_of_backups_at_once_one_has_the_name(device: Device, tmp_path: Path) -> None:
-    """The others say that it is taken; nothing unfinished stays, nor what an earlier one left that was killed."""
+    """The others say that the name is taken; no unfinished file stays, not even of an earlier killed backup."""
     backup_of_another(tmp_path)
     other = Paths(config_dir=tmp_path / "other config", data_dir=tmp_path / "other data")
     (tmp_path / "kept.zip.foltr-unfinished-abcdefgh").write_bytes(b"PK")
@@ -379,21 +379,21 @@ def test_of_backups_at_once_one_has_the_name(device: Device, tmp_path: Path) -> 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a folder that takes no files")
 def test_a_folder_that_takes_none_is_said_under_the_name_that_was_asked_for(device: Device) -> None:
-    """Not under the one that the file has until it is whole."""
+    """The message has the requested name, not that of the unfinished file."""
     device.index()
     done = device.run("backup", "--to", "/proc/kept.zip")
     assert (done.returncode, done.stderr) == (2, "foltr-search: No such file or directory: /proc/kept.zip\n")
 
 
 def test_a_file_of_before_1980_is_kept(device: Device, tmp_path: Path) -> None:
-    """No date is needed of it."""
+    """A file whose date ZIP cannot store is backed up all the same."""
     device.config_file.write_text("[history]\n")
     os.utime(device.config_file, (1, 1))
     assert write_backup(paths_of(device), tmp_path / "kept.zip", now=1.0) == ["config.toml"]
 
 
 def test_a_backup_in_an_indexed_folder_is_not_found(device: Device) -> None:
-    """Neither settings nor searches of it; its name is, and the reason is listed."""
+    """Neither settings nor searches in it are found; its name is, and the reason is listed."""
     device.config_file.write_text("# kestrel\n[history]\nenabled = true\n")
     device.run("saved", "add", "merlin", "osprey")
     device.index()
@@ -430,7 +430,7 @@ def test_what_is_no_backup_changes_nothing(device: Device, tmp_path: Path) -> No
 
 
 def test_a_damaged_state_is_not_kept(device: Device, tmp_path: Path) -> None:
-    """Not in a page that nobody asks for either: a backup that could not be restored is none."""
+    """Damage in any page refuses the backup, because it could not be restored."""
     create_data_folder(paths_of(device))
     paths = paths_of(device)
     with Store(paths.state) as store, store.transaction() as db:
@@ -444,7 +444,7 @@ def test_a_damaged_state_is_not_kept(device: Device, tmp_path: Path) -> None:
 
 
 def test_nothing_is_restored_while_somebody_follows_changes(device: Device, tmp_path: Path) -> None:
-    """As with purge the message says who; a backup may be written meanwhile."""
+    """The message names the process, as with purge; a backup may be written meanwhile."""
     device.index()
     paths, target = paths_of(device), tmp_path / "kept.zip"
     with closing(FileLock(paths.watch_lock)) as lock:

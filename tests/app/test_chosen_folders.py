@@ -1,4 +1,4 @@
-"""Which folders were chosen: what is remembered of them."""
+"""Which folders were chosen, and how they are remembered."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_roots_are_remembered_once_and_forgotten_again(tmp_path: Path) -> None:
 def test_folders_that_two_commands_name_at_once_are_both_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So it is where one of them takes a folder away."""
+    """The same holds if one of them removes a folder."""
     known = Paths(tmp_path / "config", tmp_path / "data")
     for name in "abc":
         (tmp_path / name).mkdir()

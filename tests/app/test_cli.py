@@ -80,7 +80,7 @@ def test_without_a_terminal_there_is_no_screen(device: Device) -> None:
 
 
 def test_a_first_word_that_is_no_command_is_searched(indexed: Device) -> None:
-    """As `search` would; a slip of a command is named, and a path that is no folder is an error."""
+    """It is searched for as by `search`; a mistyped command is named, and a path that is no folder is an error."""
     word, slip = indexed.run("heron", "--paths0"), indexed.run("serch")
     assert word.stdout == indexed.run("search", "heron", "--paths0").stdout != ""
     assert word.returncode == 0
@@ -91,7 +91,7 @@ def test_a_first_word_that_is_no_command_is_searched(indexed: Device) -> None:
 
 @pytest.mark.parametrize("query", ["heron pond " * 30, "~nobody-here", "~nobody-here/notes"])
 def test_what_can_name_no_folder_is_searched_or_refused_in_words(indexed: Device, query: str) -> None:
-    """A question longer than a file name, and a ~ before no user's name."""
+    """A query longer than a file name, and a ~ before no user's name."""
     done = indexed.run(query)
     said = f"there is no folder {query}" if "/" in query else "nothing found"
     assert said in done.stderr or (done.returncode == 0 and "heron" in done.stdout)
@@ -146,7 +146,7 @@ def test_a_usage_error_is_one_line(device: Device, arguments: tuple[str, ...], s
 
 
 def test_a_catalogue_of_another_version_says_what_to_do(device: Device) -> None:
-    """The remedy stands in the line."""
+    """The line contains the remedy."""
     device.index()
     with closing(sqlite3.connect(device.data_dir / "catalogue.sqlite")) as catalogue:
         catalogue.execute("PRAGMA user_version = 99")
@@ -196,7 +196,7 @@ def test_a_reader_that_stops_reading_is_no_error(device: Device) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(device: Device) -> None:
-    """The message names no command that one cannot type."""
+    """The message names no command that cannot be typed."""
     failed = device.run("/no/such/folder")
     assert failed.returncode == 2
     assert "there is no folder /no/such/folder" in failed.stderr
@@ -205,7 +205,7 @@ def test_a_folder_that_is_not_there_is_named(device: Device) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="no modes of files there")
 def test_whatever_a_command_writes_is_for_its_owner_only(device: Device) -> None:
-    """Data folder 0700, files 0600, under any umask and whatever they were before."""
+    """Data folder 0700, files 0600, under any umask and whatever the modes were before."""
     script = f"umask 000; '{sys.executable}' -m app index '{device.notes}'; '{sys.executable}' -m app search heron"
     subprocess.run(script, shell=True, env=device.environment(), cwd=device.home, capture_output=True, check=True)
     modes = {path: path.stat().st_mode & 0o777 for path in [device.data_dir, *device.data_dir.rglob("*")]}
@@ -234,7 +234,7 @@ def test_the_version_that_processes_compare_is_the_installed_one() -> None:
 
 
 def test_why_asks_for_a_path(device: Device) -> None:
-    """An empty one is not the folder in which it was asked."""
+    """An empty path does not mean the present folder."""
     done = device.run("why", "")
     assert (done.returncode, done.stderr.splitlines()) == (
         2, ["foltr-search: wanted a PATH, got an empty text; see `foltr-search why --help`"],
@@ -253,7 +253,7 @@ def test_why_asks_for_a_path(device: Device) -> None:
     ],
 )
 def test_the_home_of_a_stranger_is_a_name_like_any_other(indexed: Device, words: tuple[str, ...], said: str) -> None:
-    """Where no user has the name behind ~, the path is taken as it was typed, and is not there."""
+    """If no user has the name after ~, the path is used as typed, and does not exist."""
     done = indexed.run(*words)
     assert said in done.stdout + done.stderr
     assert done.returncode in (1, 2)

@@ -1,4 +1,4 @@
-"""The clipboard: real programs on PATH that write down what they are given, and a real tmux."""
+"""The clipboard: real programs on PATH that record what they get, and a real tmux."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _programs(folder: Path, *names: str, code: int = 0) -> dict[str, str]:
 def test_the_very_bytes_reach_the_program_of_the_place(
     tmp_path: Path, variables: dict[str, str], program: str, arguments: str
 ) -> None:
-    """All of them are installed; the environment says which one reaches the user."""
+    """With all of them installed, the environment decides which one reaches the user."""
     env = _programs(tmp_path / "bin", "wl-copy", "xclip", "xsel", "tmux", "termux-clipboard-set")
     assert copy(TEXT, {**env, **variables}) == (
         "tmux's buffer, which passes it on to the terminal" if program == "tmux" else program
@@ -52,7 +52,7 @@ def test_the_very_bytes_reach_the_program_of_the_place(
 
 
 def test_a_program_that_fails_makes_room_for_the_next(tmp_path: Path) -> None:
-    """xclip without a display ends with 1: xsel is asked; where all fail, none took it."""
+    """If xclip fails without a display, xsel is tried; if all fail, nothing was copied."""
     env = {**_programs(tmp_path / "bin", "xclip", code=1), "DISPLAY": ":0"}
     assert copy("a", env) == ""
     _programs(tmp_path / "bin", "xsel")
@@ -60,14 +60,14 @@ def test_a_program_that_fails_makes_room_for_the_next(tmp_path: Path) -> None:
 
 
 def test_nothing_is_started_where_nothing_can_take_it(tmp_path: Path) -> None:
-    """A plain terminal over SSH has none, a Mac has pbcopy, Windows clip.exe."""
+    """A plain terminal over SSH has no such program, a Mac has pbcopy, Windows clip.exe."""
     assert copiers({"SSH_CONNECTION": "x"}, "linux") == []
     assert [one.argv[0] for one in copiers({}, "darwin")] == ["pbcopy"]
     assert [one.argv[0] for one in copiers({}, "win32")] == ["clip.exe"]
 
 
 def test_the_sequence_is_wrapped_for_what_stands_between() -> None:
-    """base64 of the bytes; in tmux each Escape is doubled within the wrapping, in screen it is not."""
+    """base64 of the bytes; tmux gets each Escape doubled within the wrapping, screen does not."""
     plain = f"\x1b]52;c;{base64.b64encode(os.fsencode(TEXT)).decode()}\x07"
     assert terminal_sequence(TEXT, {"TERM": "xterm"}) == plain
     assert terminal_sequence(TEXT, {"TERM": "tmux-256color"}) == f"{plain}\x1bPtmux;\x1b{plain}\x1b\\"
@@ -76,7 +76,7 @@ def test_the_sequence_is_wrapped_for_what_stands_between() -> None:
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 def test_tmux_has_it_in_its_buffer(tmp_path: Path) -> None:
-    """A server of its own, with tmux's own defaults: what was copied inside can be pasted."""
+    """In a separate server with tmux's defaults, what was copied inside can be pasted."""
     name, done = f"foltr-{uuid.uuid4().hex}", tmp_path / "done"
     env = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "WAYLAND_DISPLAY", "TMUX")}
     code = "import sys; from app.clipboard import copy; open(sys.argv[1], 'w').write(copy('a heron'))"

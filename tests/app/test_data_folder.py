@@ -1,4 +1,4 @@
-"""The data folder is one that the program made, or an empty one; what others made is never touched."""
+"""The data folder is one that the program made, or an empty one; foreign folders are never touched."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def backup(device: Device) -> Path:
 
 
 def test_a_folder_of_others_is_refused_and_left_as_it_is(device: Device, backup: Path) -> None:
-    """By every command, in one line that says what was wanted; no mode, time, name or content of it changes."""
+    """Every command refuses it in one line; no mode, time, name or content of it changes."""
     before = seen(foreign(device.data_dir))
     for command in COMMANDS:
         done = device.run(*(one.format(notes=device.notes, backup=backup) for one in command))
@@ -75,7 +75,7 @@ def test_a_folder_of_others_is_refused_and_left_as_it_is(device: Device, backup:
 
 
 def test_a_file_is_no_data_folder(device: Device) -> None:
-    """One line, and it stays."""
+    """A file in its place gives one line, and stays."""
     device.data_dir.write_text("mine")
     done = device.run("index", str(device.notes))
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
@@ -84,7 +84,7 @@ def test_a_file_is_no_data_folder(device: Device) -> None:
 
 
 def test_a_link_that_leads_nowhere_is_named(device: Device) -> None:
-    """As one to a disk that is not mounted; nothing is made in its place."""
+    """Such as a link to an unmounted disk; nothing is made in its place."""
     device.data_dir.symlink_to(device.home / "disk" / "data")
     done = device.run("index", str(device.notes))
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
@@ -94,7 +94,7 @@ def test_a_link_that_leads_nowhere_is_named(device: Device) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives a folder away")
 def test_the_folder_of_another_user_is_told() -> None:
-    """Its owner could read what would lie in it."""
+    """It is refused, because its owner could read the data."""
     with tempfile.TemporaryDirectory() as place:
         Path(place).chmod(0o777)
         (folder := Path(place) / "data").mkdir(mode=0o755)
@@ -112,7 +112,7 @@ def test_the_folder_of_another_user_is_told() -> None:
 
 @pytest.mark.parametrize("what", ["nothing", "lost+found", ".DS_Store"])
 def test_an_empty_folder_is_taken(device: Device, what: str) -> None:
-    """Also a mount point and one that a file manager has looked at, whose own entries stay as they are."""
+    """So is a mount point, and one that a file manager has marked with its own entries, which stay."""
     device.data_dir.mkdir(mode=0o755)
     if what == "lost+found":
         (device.data_dir / what).mkdir(mode=0o755)
@@ -127,7 +127,7 @@ def test_an_empty_folder_is_taken(device: Device, what: str) -> None:
 
 
 def test_a_link_leads_to_the_data_folder(device: Device) -> None:
-    """The folder it leads to is taken where it is empty; a purge leaves the link and no data."""
+    """The folder behind the link is used if it is empty; a purge leaves the link and no data."""
     place = device.home / "elsewhere"
     place.mkdir()
     device.data_dir.symlink_to(place)
@@ -140,7 +140,7 @@ def test_a_link_leads_to_the_data_folder(device: Device) -> None:
 
 @pytest.mark.parametrize("first", ["search", "refresh"])
 def test_what_is_removed_under_an_open_search_can_be_used_again(device: Device, first: str) -> None:
-    """As by a purge while the screen is open: what it makes anew is marked, and the next command takes it."""
+    """As by a purge while the screen is open: the new folder is marked, and the next command uses it."""
     device.index()
     search = Search(Settings(), Paths(device.config_file.parent, device.data_dir))
     shutil.rmtree(device.data_dir)
@@ -152,7 +152,7 @@ def test_what_is_removed_under_an_open_search_can_be_used_again(device: Device, 
 
 
 def test_a_folder_for_settings_and_data_is_taken_though_settings_came_first(device: Device) -> None:
-    """As where a system has one folder for both."""
+    """As on a system with one folder for both."""
     one = device.home / "one"
     one.mkdir()
     (one / "config.toml").write_text("[search]\npage_size = 7\n")
@@ -161,7 +161,7 @@ def test_a_folder_for_settings_and_data_is_taken_though_settings_came_first(devi
 
 
 def test_many_begin_at_once(device: Device) -> None:
-    """None of them takes the folder that another one has just begun for somebody else's."""
+    """Processes that start together all accept the folder that one of them has just made."""
     commands = (("search", "fish"), ("status",), ("saved", "list"), ("search", "heron"), ("model", "show"), ("stats",))
     running = [
         subprocess.Popen(
@@ -176,7 +176,7 @@ def test_many_begin_at_once(device: Device) -> None:
 
 
 def test_a_purge_leaves_what_others_put_into_its_folders(device: Device) -> None:
-    """Wherever they put it; it says so, and the folders that hold it stay."""
+    """Foreign files stay wherever they are, with their folders, and the purge says so."""
     device.index()
     others = [device.data_dir / name / "mine.txt" for name in ("", "index", "mail", "resident")]
     for path in others:
@@ -194,7 +194,7 @@ def test_a_purge_leaves_what_others_put_into_its_folders(device: Device) -> None
 
 
 def test_the_data_folder_and_its_files_are_closed_to_others(tmp_path: Path) -> None:
-    """A data folder that others could read becomes 0700 and its files 0600; a stranger's file in it stays as it is."""
+    """A readable data folder becomes 0700 and its files 0600; a foreign file in it is not changed."""
     paths = Paths(tmp_path / "config", tmp_path / "data")
     create_data_folder(paths)
     paths.index.mkdir(mode=0o755)

@@ -1,4 +1,4 @@
-"""One mail as a file of its own: from a mailbox, a Maildir, Apple Mail; private, bounded, and what is no mail."""
+"""One mail as a separate file: from a mailbox, a Maildir, Apple Mail; private, bounded, and what is no mail."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def hit(path: Path, text: str, part: str = "") -> Hit:
 
 
 def test_a_message_of_a_mailbox_is_opened_alone(tmp_path: Path) -> None:
-    """Its bytes as they were sent, in a file that only its owner can read; twice it is one file."""
+    """Its bytes as they were sent, in a file that only its owner can read; opened twice it is one file."""
     box = hit(tmp_path / "Inbox", BOX, "message 2")
     mail = loose_mail(box, tmp_path)
     assert mail is not None
@@ -46,7 +46,7 @@ def test_a_message_of_a_mailbox_is_opened_alone(tmp_path: Path) -> None:
 
 
 def test_files_with_one_mail(tmp_path: Path) -> None:
-    """An .eml is opened where it lies; a Maildir's gets an ending, its mailbox is the Maildir; Apple's is unwrapped."""
+    """An .eml is opened in place; a Maildir's gets an extension, its mailbox is the Maildir; Apple's is unwrapped."""
     eml = hit(tmp_path / "a.eml", MAIL)
     found = loose_mail(eml, tmp_path)
     assert found is not None
@@ -91,7 +91,7 @@ def test_what_is_no_mail_of_its_own(tmp_path: Path) -> None:
 
 
 def test_copies_go(tmp_path: Path) -> None:
-    """No more than so many are kept, and none for longer than a day; other files beside them stay."""
+    """Only a limited number of copies is kept, and none longer than a day; other files beside them stay."""
     for i in range(MAX_COPIES + 5):
         loose_mail(
             hit(tmp_path / "Inbox", f"From a@b Mon Jan  1 00:00:00 2024\nSubject: {i}\n\nx\n", "message 1"), tmp_path
@@ -106,7 +106,7 @@ def test_copies_go(tmp_path: Path) -> None:
 
 
 def test_the_program_that_opens_it(tmp_path: Path) -> None:
-    """The user's own by what it can be told; else the system's for the message; without a display none."""
+    """The user's mail program gets what it needs; else the system's opener gets the message; without a display none."""
     box = hit(tmp_path / "Inbox", BOX, "message 2")
     mail = loose_mail(box, tmp_path)
     assert mail is not None
@@ -129,7 +129,7 @@ def test_the_program_that_opens_it(tmp_path: Path) -> None:
 
 
 def test_of_a_part_of_a_file_a_terminal_shows_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of one note of many; a whole file is opened where it lies, and an editor gets the file of either."""
+    """Such as one note of many; a whole file is opened in place, and an editor gets the file in both cases."""
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     note = replace(hit(tmp_path / "notes.enex", "<note>raw</note>", "note 2"), type="markdown")
@@ -146,7 +146,7 @@ def test_of_a_part_of_a_file_a_terminal_shows_the_text(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("how", ["pager", "system"])
 def test_what_cannot_be_read_or_copied_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: How) -> None:
-    """Where the folder of the copies cannot be made, or a folder lies where the file was; no front end ends there."""
+    """If the copy cannot be made or read, the error is one sentence, and no front end crashes."""
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / FOLDER).write_text("in the way")

@@ -1,4 +1,4 @@
-"""Files go to the user's programs as plain arguments, at the line or page where the program can be told."""
+"""Files go to the user's programs as plain arguments, at the line or page if the program can open there."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_file_manager_of_the_terminal_shows_the_folder(tmp_path: Path) -> None:
-    """`open.folder` names it, with the file to stand on or the folder; one with a window needs no terminal."""
+    """`open.folder` names it, with the file to select or the folder; one with a window needs no terminal."""
     path = tmp_path / "two words.txt"
 
     def planned(template: str) -> tuple[tuple[str, ...], bool]:
@@ -57,7 +57,7 @@ def test_a_file_manager_of_the_terminal_shows_the_folder(tmp_path: Path) -> None
 
 
 def test_an_address_is_opened_by_the_system_alone(tmp_path: Path) -> None:
-    """The file of the profile may be gone; an editor is asked for the file; an address of no web page is refused."""
+    """The profile's file may be gone; an editor gets the file; an address that is no web page is refused."""
     env = programs(tmp_path / "bin", "xdg-open")
     path = str(tmp_path / "places.sqlite")
     page = "https://example.org/a?b=1"
@@ -65,7 +65,7 @@ def test_an_address_is_opened_by_the_system_alone(tmp_path: Path) -> None:
     with pytest.raises(OpenError, match="it is gone"):
         plan(path, "editor", settings=Settings(), address=page, env=env)
     with pytest.raises(
-        OpenError, match=r"wanted an address of the web, or of open\.addresses, to open, got 'javascript:1'"
+        OpenError, match=r"wanted an address of the web, or of a scheme in open\.addresses, got 'javascript:1'"
     ):
         plan(path, settings=Settings(), address="javascript:1", env=env)
 
@@ -83,7 +83,7 @@ def test_an_address_is_opened_by_the_system_alone(tmp_path: Path) -> None:
     ],
 )
 def test_the_editor_is_told_the_line(file: Path, editor: str, expected: list[str]) -> None:
-    """Each known editor gets the line in its own way, an unknown one just the file."""
+    """Each known editor gets the line in its own syntax, an unknown one just the file."""
     words = [word.replace("FILE", str(file)) for word in expected]
     assert list(argv(file, "editor", env={"EDITOR": editor}, line=7)) == words
 
@@ -96,13 +96,13 @@ def test_visual_wins_over_editor_and_the_setting_over_both(file: Path) -> None:
 
 
 def test_editors_with_a_window_do_not_take_the_terminal(file: Path) -> None:
-    """Only a program in this terminal makes the screen step aside."""
+    """Only for a program in this terminal does the screen step aside."""
     for editor, needs_terminal in (("vim", True), ("code", False), ("unknown", True)):
         assert plan(str(file), "editor", settings=Settings(), env={"EDITOR": editor}).needs_terminal is needs_terminal
 
 
 def test_the_pager_is_told_the_line(file: Path, tmp_path: Path) -> None:
-    """$PAGER, else less, at the line."""
+    """$PAGER, else less, opens at the line."""
     env = programs(tmp_path / "bin", "less")
     assert argv(file, "pager", env=env, line=3) == ("less", "+3", str(file))
     assert argv(file, "pager", env={**env, "PAGER": "more"}) == ("more", str(file))
@@ -126,7 +126,7 @@ def test_placeholders_are_filled_after_the_command_was_split(tmp_path: Path) -> 
 def test_no_name_can_be_taken_for_an_option_or_a_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, how: How
 ) -> None:
-    """Any name arrives as one absolute path, also when it was given relative to the current folder."""
+    """Any name arrives as one absolute path, even if it was given relative to the current folder."""
     (tmp_path / name).write_text("x", encoding="ascii")
     monkeypatch.chdir(tmp_path)
     env = {**programs(tmp_path / "bin", "xdg-open", "less"), "EDITOR": "vim"}
@@ -134,7 +134,7 @@ def test_no_name_can_be_taken_for_an_option_or_a_command(
 
 
 def test_a_name_that_is_not_utf8_arrives_byte_for_byte(tmp_path: Path) -> None:
-    """The program that is started sees the very bytes of the name."""
+    """The started program gets the exact bytes of the name."""
     path = os.fsencode(tmp_path) + b"/caf\xe9"
     try:
         with open(path, "wb") as file:
@@ -162,7 +162,7 @@ def test_a_pdf_opens_at_its_page_in_the_viewer_that_is_set(tmp_path: Path) -> No
 def test_a_recording_opens_at_its_moment_where_the_player_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, player: str, expected: list[str]
 ) -> None:
-    """Page 153 is 12:40; a known player of the desktop is told; open.player wins; without a moment it is the file."""
+    """Page 153 is 12:40; a known player gets it; open.player wins; without a moment only the file is passed."""
     path = tmp_path / "memo.OGG"
     path.write_bytes(b"OggS")
     env = programs(tmp_path / "bin", "xdg-open", player)
@@ -186,7 +186,7 @@ def test_the_folder_of_a_file_opens_even_when_the_file_is_gone(tmp_path: Path) -
 
 
 def test_without_a_display_text_opens_in_the_terminal(file: Path, tmp_path: Path) -> None:
-    """Over SSH text goes to the editor or pager, and what only a window can show is refused with a way out."""
+    """Over SSH text goes to the editor or pager; what needs a window is refused with a remedy."""
     env = {"PATH": programs(tmp_path / "bin", "less", "xdg-open")["PATH"]}
     assert argv(file, "system", env=env) == ("less", str(file))
     assert argv(file, "system", env={**env, "EDITOR": "vim"}) == ("vim", str(file))
@@ -223,7 +223,7 @@ def test_a_program_in_the_terminal_gives_its_exit_code() -> None:
 
 
 def test_a_program_in_the_terminal_that_fails_after_a_second_opened_nothing() -> None:
-    """An editor that starts slowly and then cannot show the file counts no more than one that fails at once."""
+    """A slow editor that fails to show the file counts as little as one that fails at once."""
     opened: list[str] = []
     code = "import time; time.sleep(1); raise SystemExit(1)"
     ran = run(Invocation((sys.executable, "-S", "-c", code), needs_terminal=True), opened=lambda: opened.append("open"))
@@ -231,7 +231,7 @@ def test_a_program_in_the_terminal_that_fails_after_a_second_opened_nothing() ->
 
 
 def test_an_interrupt_is_the_program_s_that_has_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in a pager stops its search, and neither the pager nor us; that it was open counts meanwhile."""
+    """Ctrl-C in a pager stops its search, not the pager nor this program; the file counts as opened."""
     monkeypatch.setattr("app.external_programs.TERMINAL_SECONDS", 0.3)
     os.mkfifo(stage := tmp_path / "stage")
     code = "import os, signal, sys; signal.alarm(300); open(sys.argv[1]).read(); os.kill(os.getppid(), signal.SIGINT)"

@@ -1,4 +1,4 @@
-"""Files that are copied, moved and put into the trash: real ones, in real folders."""
+"""Copying, moving and trashing real files in real folders."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_copies_keep_text_and_time_and_the_files_stay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("act", [copy_to, move_to])
 def test_nothing_is_overwritten_and_each_refusal_is_told(tmp_path: Path, act: object) -> None:
-    """A name that is there, two marked files of one name, one that is gone: refused; the others are done."""
+    """An existing name, two marked files of one name and a missing file are refused; the others are done."""
     paths = _files(tmp_path / "a", "x.txt", "y.txt")
     twin = _files(tmp_path / "c", "y.txt")
     (tmp_path / "b").mkdir()
@@ -63,7 +63,7 @@ def test_nothing_is_overwritten_and_each_refusal_is_told(tmp_path: Path, act: ob
 
 
 def test_a_moved_file_is_there_and_no_longer_here(tmp_path: Path) -> None:
-    """On one device it is the same file: its number stays."""
+    """On one device it is the same file: its inode stays."""
     (path,) = _files(tmp_path / "a", "x.txt")
     (tmp_path / "b").mkdir()
     number = os.stat(path).st_ino
@@ -72,7 +72,7 @@ def test_a_moved_file_is_there_and_no_longer_here(tmp_path: Path) -> None:
 
 
 def test_moving_to_another_device_copies_and_then_removes(tmp_path: Path, elsewhere: Path) -> None:
-    """Text and time arrive; a name that is there is refused as well."""
+    """Text and time arrive; an existing name is refused here, too."""
     (path,) = _files(tmp_path / "a", "x.txt")
     (filed,) = move_to([path], str(elsewhere))
     assert filed == Filed(path, f"{elsewhere}/x.txt")
@@ -87,7 +87,7 @@ def test_moving_to_another_device_copies_and_then_removes(tmp_path: Path, elsewh
 def test_a_copy_that_breaks_off_leaves_no_half_and_takes_nothing(
     act: Callable[..., list[Filed]], tmp_path: Path, elsewhere: Path
 ) -> None:
-    """As on a full disk: the reason is told, the file is whole where it was, and its name is free in the folder."""
+    """As on a full disk: the reason is given, the file stays whole, and its name is free in the folder."""
     resource = pytest.importorskip("resource")
     (path,) = _files(tmp_path / "a", "x.txt")
     Path(path).write_text("x" * 100_000)
@@ -104,14 +104,14 @@ def test_a_copy_that_breaks_off_leaves_no_half_and_takes_nothing(
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    """Before anything is done."""
+    """This happens before anything is done."""
     (tmp_path / "b").mkdir(mode=0o500)
     with pytest.raises(FileOperationError, match="can be written to"):
         folder_of(str(tmp_path / "b"))
 
 
 def test_a_folder_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """~ is the home folder; nothing, a file, what is not there and what cannot be are refused with what came."""
+    """~ is the home folder; nothing, a file, a missing and an impossible folder are refused with what was given."""
     monkeypatch.setenv("HOME", str(tmp_path))
     assert folder_of(" ~ ") == str(tmp_path)
     _files(tmp_path, "x.txt")
@@ -128,7 +128,7 @@ def test_a_folder_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("act", [copy_to, move_to])
 def test_a_new_folder_in_one_that_is_there_is_made(act: Callable[..., list[Filed]], tmp_path: Path) -> None:
-    """When files go into it, and not before."""
+    """It is made when files go into it, not before."""
     path, new = _files(tmp_path / "a", "x.txt")[0], folder_of(str(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
     assert act([path], new) == [Filed(path, str(tmp_path / "new" / "x.txt"))]
@@ -148,7 +148,7 @@ def _trashed(home: Path, *paths: str) -> str:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the trash of freedesktop.org")
 def test_the_trash_is_the_desktops_and_remembers_the_place(tmp_path: Path) -> None:
-    """Two files of one name both go there, with where they came from; one that is gone is told."""
+    """Two files of one name both go there, with their former places; a missing one is reported."""
     (first,), (second,) = _files(tmp_path / "a", "x y.txt"), _files(tmp_path / "b", "x y.txt")
     assert _trashed(tmp_path, first, second, str(tmp_path / "gone")) == "['', '', 'it is gone']"
     assert not os.path.exists(first)
@@ -159,7 +159,7 @@ def test_the_trash_is_the_desktops_and_remembers_the_place(tmp_path: Path) -> No
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the trash of freedesktop.org")
 def test_a_file_of_another_device_goes_into_a_trash_there_or_at_home(tmp_path: Path, elsewhere: Path) -> None:
-    """It is gone from its folder, and its text is in one of the two."""
+    """It leaves its folder, and its text is in one of the two trashes."""
     disk, memory = sorted((tmp_path, elsewhere), key=lambda one: one.stat().st_dev == SHARED.stat().st_dev)
     (path,) = _files(memory, "foltr-heron.txt")
     assert _trashed(disk, path) == "['']"
@@ -173,5 +173,5 @@ def test_a_file_of_another_device_goes_into_a_trash_there_or_at_home(tmp_path: P
 
 
 def test_trashing_what_is_gone_is_a_line(tmp_path: Path) -> None:
-    """No exception, no trash."""
+    """It raises no exception and makes no trash folder."""
     assert trash([str(tmp_path / "gone")]) == [Filed(str(tmp_path / "gone"), error="it is gone")]

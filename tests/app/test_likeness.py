@@ -1,4 +1,4 @@
-"""Which words of a document are searched for to find its like."""
+"""Which words of a document are searched for to find similar ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def like(search: Search, name: str) -> str:
 def test_they_stand_often_are_rare_and_another_document_holds_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Forms of a word are one, the commonest; no numbers, function words, or words of this document alone."""
+    """Forms of a word count as one, the commonest; numbers, function words and words of no other document are left
+    out."""
     with searching(tmp_path, {"own.txt": TEXT, "alone.txt": "Allein.", **OTHERS}) as search:
         assert like(search, "own.txt") == "herons reed fish"
         assert like(search, "alone.txt") == ""
@@ -32,7 +33,7 @@ def test_they_stand_often_are_rare_and_another_document_holds_them(
 
 
 def test_a_word_of_the_title_counts_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without one the rarer of two that stand once wins: sqrt(ln 2) > sqrt(ln 10/7)."""
+    """Without a title word, the rarer of two words that occur once wins: sqrt(ln 2) > sqrt(ln 10/7)."""
     monkeypatch.setattr(likeness, "N_WORDS", 1)
     files = {"one.txt": "reed fish", "two.md": "# Fish\n\nreed", "three.txt": "fish", "four.txt": "birds"}
     with searching(tmp_path, files) as search:
@@ -40,6 +41,6 @@ def test_a_word_of_the_title_counts_more(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_words_without_blanks_between_them_are_found_by_their_pairs(tmp_path: Path) -> None:
-    """As the index holds them."""
+    """They are searched for as the index stores them."""
     with searching(tmp_path, {"one.txt": "苍鹭捕鱼", "two.txt": "苍鹭筑巢"}) as search:
         assert like(search, "one.txt") == "苍鹭"

@@ -1,4 +1,4 @@
-"""The way into the program: a question that is answered ends at once, and all of its answer is out."""
+"""The way into the program: an answered query ends the process at once, with all of its output written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ended(device: Device, code: str, *arguments: str) -> subprocess.CompletedPro
 
 
 def test_a_question_ends_at_once_with_all_that_it_printed(device: Device) -> None:
-    """Answers in a pipe, diagnostics and exit codes; nothing that runs after `main` is waited for."""
+    """Answers in a pipe, diagnostics and exit codes are complete; nothing that runs after `main` is waited for."""
     device.index()
     found = ended(device, "main(); print('after')", "search", "heron", "--paths0")
     assert (found.returncode, found.stdout.count("\0") > 0, "after" in found.stdout) == (0, True, False)
@@ -27,7 +27,7 @@ def test_a_question_ends_at_once_with_all_that_it_printed(device: Device) -> Non
 
 
 def test_what_is_still_under_way_is_waited_for(device: Device) -> None:
-    """With a thread at work the process ends in the ordinary way, as it does for every other command."""
+    """If a thread is at work, the process ends in the ordinary way, as for every other command."""
     thread = (
         "import threading; end = threading.main_thread().join; "
         "threading.Thread(target=lambda: (end(), print('done'))).start(); "
@@ -37,13 +37,13 @@ def test_what_is_still_under_way_is_waited_for(device: Device) -> None:
 
 
 def test_the_screen_ends_at_once_though_a_thread_of_its_own_still_loads(device: Device) -> None:
-    """What is taken down under a thread that loads the encoder aborts the process, after a session that went well."""
+    """An ordinary end under a thread that loads the encoder would abort the process after a good session."""
     loading = "import threading, app.tui; threading.Thread(target=threading.Event().wait, daemon=True).start(); "
     assert "after" not in ended(device, loading + "main(); print('after')", "status").stdout
 
 
 def test_what_is_long_at_work_frees_what_it_no_longer_needs(device: Device) -> None:
-    """`index` collects nothing while it loads, and looks for garbage from then on; it ends at once, too."""
+    """`index` collects no garbage while it loads, and does from then on; it ends at once, too."""
     asked = (
         "import gc; import app.following.indexing as ours; real = ours.update_index; "
         "ours.update_index = lambda *a, **k: (print(gc.isenabled()), real(*a, **k))[1]; "
@@ -53,7 +53,7 @@ def test_what_is_long_at_work_frees_what_it_no_longer_needs(device: Device) -> N
 
 
 def test_an_answer_that_cannot_be_written_is_an_error(device: Device) -> None:
-    """A full disk behind stdout is told, in one line."""
+    """A full disk behind stdout is reported in one line."""
     device.index()
     with open("/dev/full", "w", encoding="ascii") as full:
         done = subprocess.run(
@@ -64,7 +64,7 @@ def test_an_answer_that_cannot_be_written_is_an_error(device: Device) -> None:
 
 
 def test_an_interrupt_while_it_loads_is_an_interrupt(device: Device) -> None:
-    """Not a traceback of whatever was being loaded."""
+    """It gives no traceback of whatever was being loaded."""
     raising = "import gc; gc.disable = lambda: exec('raise KeyboardInterrupt'); "
     found = ended(device, raising + "print(main())", "index")
     assert (found.stdout, found.stderr) == ("130\n", "")

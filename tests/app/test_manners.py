@@ -1,4 +1,4 @@
-"""Manners: low priority, and patience on battery."""
+"""Low priority, and pauses on battery."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def supply(folder: Path, name: str, **values: str) -> None:
     [("Discharging", "0", True), ("Charging", "1", False), ("Discharging", "1", False), ("Full", "1", False)],
 )
 def test_it_pauses_while_the_battery_is_emptied(tmp_path: Path, status: str, online: str, paused: bool) -> None:
-    """On battery means: a battery is being emptied and no mains supply is connected."""
+    """On battery means that a battery is discharging and no mains supply is connected."""
     supply(tmp_path, "AC", type="Mains", online=online)
     supply(tmp_path, "BAT0", type="Battery", status=status)
     assert on_battery(tmp_path) == ("on battery" if paused else "")
@@ -38,7 +38,7 @@ def test_a_wireless_mouse_is_no_battery(tmp_path: Path) -> None:
 
 
 def test_giving_way_lowers_the_priority() -> None:
-    """Ten steps of niceness, in a process of its own for there is no way back."""
+    """Niceness rises by ten, in a separate process because it cannot be lowered again."""
     code = (
         "import os; from indexer.confined.reading_process import give_way; before = os.nice(0); give_way();"
         " assert os.nice(0) == min(before + 10, 19)"

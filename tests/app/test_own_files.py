@@ -1,4 +1,4 @@
-"""What the program has made, and nothing else, is named and removed."""
+"""Purge names and removes what the program has made, and nothing else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def paths_of(device: Device) -> Paths:
 
 
 def test_everything_that_an_ordinary_life_makes_is_known(device: Device) -> None:
-    """Indexing, searching, opening and saving leave no file that the program does not know as its own."""
+    """Indexing, searching, opening and saving leave no file that the program does not recognise as its own."""
     device.index()
     device.run("search", "fish")
     device.run("open", "1", "--print")
@@ -55,7 +55,7 @@ def test_everything_that_an_ordinary_life_makes_is_known(device: Device) -> None
 
 
 def test_what_is_not_its_own_stays(device: Device) -> None:
-    """Files of other names, their folders, and units of other programs; its own unit and the link to it go."""
+    """Files of other names, their folders and other programs' units stay; its own unit and the link to it go."""
     device.index()
     paths = paths_of(device)
     others = [paths.index / "mine.txt", paths.data_dir / "catalogue.sqlite.bak", paths.config_dir / "notes"]
@@ -85,7 +85,7 @@ def test_what_is_not_its_own_stays(device: Device) -> None:
 
 
 def test_nothing_is_removed_while_somebody_writes(device: Device) -> None:
-    """The message names the process."""
+    """The message names the process that writes."""
     device.index()
     paths = paths_of(device)
     found = belongings(paths, home=device.home)
@@ -109,7 +109,7 @@ def test_nothing_is_removed_while_a_process_answers(device: Device) -> None:
 
 
 def test_nothing_is_removed_while_a_process_watches(device: Device) -> None:
-    """The watcher, also the one that a screen has started, holds its place as long as it runs."""
+    """A watcher, even one started by a screen, prevents it as long as it runs."""
     device.index()
     watcher = subprocess.Popen(
         [sys.executable, "-m", "app", "watch", "--events"], env=device.environment(), cwd=device.home,
@@ -120,7 +120,7 @@ def test_nothing_is_removed_while_a_process_watches(device: Device) -> None:
         while b'"idle"' not in watcher.stdout.readline():
             assert watcher.poll() is None
         refused = device.run("purge", "--yes")
-        assert (refused.returncode, "is running; end it or the screen" in refused.stderr) == (2, True)
+        assert (refused.returncode, "is running; stop it or the screen" in refused.stderr) == (2, True)
         assert (device.data_dir / "catalogue.sqlite").exists()
     finally:
         watcher.kill()

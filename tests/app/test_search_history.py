@@ -13,7 +13,7 @@ def test_the_newest_comes_first_and_once(store: Store) -> None:
 
 
 def test_the_list_is_capped_and_can_be_cleared(store: Store) -> None:
-    """Beyond max_entries the oldest go; clearing leaves no trace in the file."""
+    """Beyond max_entries the oldest are deleted; clearing leaves no trace in the file."""
     history = SearchHistory(store, HistorySettings(enabled=True, max_entries=2))
     for i in range(5):
         history.add(f"needle {i}", now=float(i))

@@ -1,4 +1,4 @@
-"""Settings come from four sources with one precedence, and what cannot be used says so."""
+"""Settings come from four sources with one precedence, and an invalid one gives a clear error."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_without_any_source_the_defaults_hold(paths: Paths) -> None:
 
 
 def test_a_flag_wins_over_the_environment_over_the_file_over_the_default(paths: Paths) -> None:
-    """Each source overrides the ones below it, and what it does not name it leaves alone."""
+    """Each source overrides those below it, and leaves alone what it does not name."""
     text = "[index]\nworkers = 1\nmemory_mb = 256\nscan_minutes = 5\n"
     env = {"FOLTR_INDEX__WORKERS": "2", "FOLTR_INDEX__MEMORY_MB": "512"}
     index = load(paths, text, env, index__workers="3").index
@@ -59,7 +59,7 @@ def test_show_names_the_source_of_each_value(paths: Paths) -> None:
 
 @pytest.mark.parametrize("name", [name for name, key in SCHEME.keys.items() if key.default != ""])
 def test_every_key_can_be_set_by_file_variable_and_flag(paths: Paths, name: str) -> None:
-    """Any key takes its own default from any source, and comes back as it was."""
+    """Any key accepts its default from any source, and gives the same value back."""
     key = SCHEME.keys[name]
     written = toml_value(key.default)
     table, _, field = name.partition(".")
@@ -125,7 +125,7 @@ def test_unknown_keys_name_their_path_their_line_and_the_nearest_known_one(paths
 def test_a_value_that_cannot_be_used_says_what_was_wanted_and_what_came(
     paths: Paths, text: str, wanted: str, came: str
 ) -> None:
-    """A wrong type, range or choice is one line with both sides of the misunderstanding."""
+    """A wrong type, range or choice gives one line with the expected and the given value."""
     message = refusal(paths, text)
     assert wanted in message
     assert came in message
@@ -142,7 +142,7 @@ def test_check_lists_every_problem_and_keeps_what_can_be_used(paths: Paths) -> N
 
 
 def test_the_default_file_is_a_settings_file_that_changes_nothing(paths: Paths) -> None:
-    """The commented file parses as it is, and with every comment sign of a key taken away it gives the defaults."""
+    """The commented file is valid as it is, and with all keys uncommented it gives the defaults."""
     assert load(paths, SCHEME.default_file()) == Settings()
     active = "\n".join(
         line.removeprefix("# ") if line.removeprefix("# ").partition(" = ")[0].isidentifier() else line
@@ -154,7 +154,7 @@ def test_the_default_file_is_a_settings_file_that_changes_nothing(paths: Paths) 
 
 
 def test_a_pipe_in_place_of_a_file_holds_no_command_up(device: Device) -> None:
-    """Settings, saved searches, folders and key: what needs the file says that it is a pipe, and all else goes on."""
+    """Settings, saved searches, folders and key: commands that need the file name the pipe, all others work."""
     device.index()
     of_settings = (device.config_file, device.config_file.with_name("searches.toml"))
     device.config_file.parent.mkdir(exist_ok=True)
@@ -168,7 +168,7 @@ def test_a_pipe_in_place_of_a_file_holds_no_command_up(device: Device) -> None:
 
 
 def test_a_mark_before_the_text_is_no_part_of_it(device: Device) -> None:
-    """As editors of Windows write one: of the settings and of the saved searches."""
+    """A byte order mark, as Windows editors write it, is ignored in the settings and in saved searches."""
     device.config_file.parent.mkdir(exist_ok=True)
     device.config_file.write_bytes(b"\xef\xbb\xbfindex.hidden = true\r\n")
     device.config_file.with_name("searches.toml").write_bytes(b'\xef\xbb\xbfbird = "heron"\r\n')

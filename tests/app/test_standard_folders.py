@@ -1,4 +1,4 @@
-"""The folders when nobody says otherwise."""
+"""The folders used when nothing else is set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("value", [None, "", "  ", "/elsewhere", "/elsewhere/"])
 def test_they_are_those_of_the_platform(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
-    """As platformdirs finds them, whatever the variables of the XDG base directories hold."""
+    """As platformdirs finds them, whatever the XDG variables say."""
     for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         if value is None:
             monkeypatch.delenv(variable, raising=False)
@@ -30,7 +30,7 @@ def test_they_are_those_of_the_platform(monkeypatch: pytest.MonkeyPatch, value: 
 
 
 def test_without_a_home_none_is_made_in_the_present_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A user without HOME and without a name, as in a container, is told what to set; `~` is no folder's name."""
+    """A user without HOME and name, as in a container, is told what to set; `~` is no folder's name."""
     for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
@@ -40,14 +40,14 @@ def test_without_a_home_none_is_made_in_the_present_folder(monkeypatch: pytest.M
 
 
 def test_the_data_folder_may_be_chosen() -> None:
-    """FOLTR_DATA_DIR, with ~ and relative to the present folder."""
+    """FOLTR_DATA_DIR works with ~ and relative to the present folder."""
     assert data_folder({"FOLTR_DATA_DIR": "~/x"}) == os.path.expanduser("~/x")
     assert data_folder({"FOLTR_DATA_DIR": "x"}) == os.path.join(os.getcwd(), "x")
     assert data_folder({"FOLTR_DATA_DIR": ""}) == standard_folder("data", {})
 
 
 def test_an_empty_home_is_none(device: Device) -> None:
-    """HOME="" stands for the home that the system knows, as without HOME, and never for the top of the file system."""
+    """HOME="" means the home that the system knows, as without HOME, never the root of the file system."""
     variables = device.environment(FOLTR_DATA_DIR="", FOLTR_CONFIG_DIR="", XDG_CONFIG_HOME="")
     del variables["HOME"]
     command = [sys.executable, "-m", "app", "config", "path"]
@@ -68,7 +68,7 @@ sys.exit(main())
 
 
 def test_without_a_home_the_folders_that_were_named_are_enough(device: Device) -> None:
-    """As in a container that sets no HOME: files are indexed, found, explained and forgotten."""
+    """As in a container without HOME: files are indexed, found, explained and forgotten."""
     chosen = {"FOLTR_DATA_DIR": str(device.data_dir), "FOLTR_CONFIG_DIR": str(device.home / "config")}
     variables = {name: value for name, value in device.environment(**chosen).items() if name != "HOME"}
 

@@ -50,7 +50,7 @@ def test_interactions_come_back_in_order(store: Store) -> None:
 
 
 def test_the_oldest_interactions_go_beyond_the_cap(store: Store) -> None:
-    """With a cap of 3, of 5 pages the last 3 stay; a cap of 0 keeps none."""
+    """With a cap of 3, the last 3 of 5 pages stay; a cap of 0 keeps none."""
     for seed in range(5):
         store.add_interaction(page(seed), manifest_hash="m", cap=3)
     assert [p.ranking.tolist() for p in store.interactions("m")] == [page(s).ranking.tolist() for s in (2, 3, 4)]
@@ -59,7 +59,7 @@ def test_the_oldest_interactions_go_beyond_the_cap(store: Store) -> None:
 
 
 def test_one_more_page_costs_the_same_however_many_are_kept(store: Store) -> None:
-    """A year of pages is not read through with each click, in whatever steps SQLite works."""
+    """A click does not read through a year of pages, as SQLite's steps show."""
     steps = list[int]()
     with store.transaction() as db:
         for seed in (*range(5), *[0] * 1000):
@@ -90,7 +90,7 @@ def test_clearing_leaves_nothing_on_the_disk(store: Store) -> None:
 
 
 def test_a_failed_transaction_is_undone_whole(store: Store) -> None:
-    """Nested blocks belong to the outermost: when it fails, all of them are undone."""
+    """Nested blocks belong to the outermost: if it fails, all of them are undone."""
 
     def fail() -> None:
         with store.transaction():
@@ -133,7 +133,7 @@ def test_processes_that_start_at_once_make_one_file(tmp_path: Path) -> None:
 
 
 def test_a_file_of_an_older_format_is_brought_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Missing steps are applied once, and what was kept stays."""
+    """Missing steps are applied once, and the contents stay."""
     path = tmp_path / "state.sqlite"
     with Store(path) as old:
         old.add_interaction(page(), manifest_hash="m", cap=10)
@@ -147,7 +147,7 @@ def test_a_file_of_an_older_format_is_brought_up_to_date(tmp_path: Path, monkeyp
 
 
 def test_a_step_that_fails_leaves_the_old_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When an upgrade breaks half way the file is as before, and the old program still reads it."""
+    """If an upgrade breaks half way, the file is as before, and the old program still reads it."""
     path = tmp_path / "state.sqlite"
     with Store(path) as old:
         old.set_value("x", b"1")
@@ -163,7 +163,7 @@ def test_a_step_that_fails_leaves_the_old_format(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize(("version", "writer"), [(99, "a newer"), (FIRST_FORMAT - 1, "an unreleased")])
 def test_a_file_of_a_strange_format_is_left_alone(tmp_path: Path, version: int, writer: str) -> None:
-    """The error names the formats and says what to do, and the file is not touched."""
+    """The error names the formats and the remedy, and the file is not touched."""
     path = tmp_path / "state.sqlite"
     Store(path).close()
     with sqlite3.connect(path) as db:
@@ -177,7 +177,7 @@ def test_a_file_of_a_strange_format_is_left_alone(tmp_path: Path, version: int, 
 
 
 def test_strange_and_damaged_files_are_refused(tmp_path: Path) -> None:
-    """A database of another program, rubbish, and a folder each give one clear error."""
+    """A database of another program, rubbish and a folder each give one clear error."""
     other, rubbish = tmp_path / "other.sqlite", tmp_path / "rubbish.sqlite"
     with sqlite3.connect(other) as db:
         db.execute("CREATE TABLE notes (x)")
@@ -191,7 +191,7 @@ def test_strange_and_damaged_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_record_is_read_or_said_to_be_damaged() -> None:
-    """What was kept comes back as what it is; other bytes are the error that was asked for, and what to do."""
+    """Stored records come back as they are; other bytes give the requested error, with the remedy."""
     assert decode_record(msgspec.msgpack.encode(("heron", 3)), tuple[str, int], StateError, "it") == ("heron", 3)
     for stored in (b"", b"\xc1", msgspec.msgpack.encode((3, "heron"))):
         with pytest.raises(StateError, match=r"^it is damaged: .*; begin anew$"):
@@ -199,7 +199,7 @@ def test_a_record_is_read_or_said_to_be_damaged() -> None:
 
 
 def test_nobody_is_told_to_throw_away_what_a_newer_version_kept() -> None:
-    """After a downgrade a record has a field more: it is said to be newer, and not to be begun anew."""
+    """After a downgrade, a record with one more field is called newer, and the user is not told to start anew."""
     newer = msgspec.msgpack.encode({"name": "heron", "legs": 2})
     with pytest.raises(StateError, match=r"^it is of a newer version of this program: [^;]*`legs`$"):
         decode_record(newer, Bird, StateError, "it", "; begin anew")

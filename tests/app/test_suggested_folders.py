@@ -1,4 +1,4 @@
-"""Suggestions for the first start: what exists, by name and counted within bounds."""
+"""Suggestions for the first start: what exists, by name, with bounded counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make(tmp_path: Path) -> Make:
 
 
 def test_only_folders_with_something_to_index_are_suggested(tmp_path: Path, make: Make) -> None:
-    """An empty folder and a missing one are none; counts leave out what is ignored, and hold what is found by name."""
+    """Empty and missing folders are not; counts leave out ignored files and include those found by name."""
     make("Documents/a.txt", "Documents/node_modules/x.js", "Documents/b/c.md", "Downloads/photo.jpg", "src/a.py")
     (tmp_path / "Desktop").mkdir()
     found = {Path(one.choice).name: one.counted for one in suggest_roots(tmp_path)}
@@ -35,7 +35,8 @@ def test_only_folders_with_something_to_index_are_suggested(tmp_path: Path, make
 
 
 def test_other_folders_at_the_top_are_offered_behind_the_usual_ones(tmp_path: Path, make: Make) -> None:
-    """A law office has no Documents; hidden ones and what programs fill are no documents; so many are enough."""
+    """Even without a Documents folder; hidden ones and those that programs fill are left out; their number is
+    limited."""
     make("Kanzlei/Akten/a.txt", "Uni/b.txt", ".cache/c.txt", "snap/d.txt", "node_modules/e.js", "Notes/f.md", "top.txt")
     assert [Path(one.choice).name for one in suggest_roots(tmp_path)] == ["Notes", "Kanzlei", "Uni"]
     make(*(f"z{n:02}/a.txt" for n in range(20)))
@@ -54,7 +55,7 @@ def test_what_is_searched_already_is_not_suggested(tmp_path: Path, make: Make) -
 
 
 def test_the_desktops_own_names_are_known(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the documents folder is called otherwise, user-dirs.dirs says so; a folder comes once."""
+    """If the documents folder has another name, user-dirs.dirs says so; each folder comes once."""
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     make("Dokumente/a.txt")
     (tmp_path / ".config").mkdir()
@@ -65,7 +66,7 @@ def test_the_desktops_own_names_are_known(tmp_path: Path, make: Make, monkeypatc
 
 
 def test_what_a_person_has_is_offered_by_its_name(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mail with its dotted folders, mailboxes, a browser, notes, a cloud, an exported chat; none of them is opened."""
+    """Mail with its dotted folders, mailboxes, a browser, notes, a cloud, an exported chat; none is opened."""
     for n in range(3):
         make(f"Mail/cur/{n}.host:2,S")
     make("Mail/.Archive/cur/1.host:2,S", "Mail/.Archive/cur/2.host:2,S")
@@ -94,14 +95,14 @@ def test_what_a_person_has_is_offered_by_its_name(tmp_path: Path, make: Make, mo
 
 
 def test_counting_is_bounded(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the bound the count says that there is more."""
+    """Beyond the bound the count says that there are more."""
     monkeypatch.setattr("app.suggested_folders.MAX_COUNTED", 5)
     make(*(f"{i}.txt" for i in range(8)))
     assert count_files(str(tmp_path)).counted == "5+ files"
 
 
 def test_choices_are_remembered_once(tmp_path: Path, make: Make) -> None:
-    """Sources by their names; a folder in another one that was chosen, now or before, goes with that."""
+    """Sources by name; a folder inside one that was chosen, now or before, is not added."""
     make("a/b/x", "c/d/x", "long-e/x")
     paths = Paths(tmp_path / "config", tmp_path / "data")
     folder = {name: str(tmp_path / name) for name in ("a", "a/b", "c", "c/d", "long-e")}

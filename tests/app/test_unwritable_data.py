@@ -1,4 +1,4 @@
-"""Searching needs no writing: a data folder that is read-only, or a disk that is full, in a mount of the test's own."""
+"""Searching needs no writing: a read-only data folder or a full disk, in a mount made for the test."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run_on(device: Device, mount: str, command: str) -> subprocess.CompletedProc
 
 @pytest.mark.parametrize("mount", [READ_ONLY, FULL])
 def test_searching_works_where_nothing_can_be_written(device: Device, mount: str) -> None:
-    """The same results, exit code 0, and one line that says what is off; what was learned before still counts."""
+    """The same results, exit code 0, and one line about what is off; what was learned before still counts."""
     device.index()
     wanted = device.run("search", "fish", "--format", "{rank} {score} {name}", "--no-explore").stdout
     done = run_on(device, mount, "search fish --format '{rank} {score} {name}' --no-explore")
@@ -53,7 +53,7 @@ def test_searching_works_where_nothing_can_be_written(device: Device, mount: str
 
 
 def test_a_folder_that_was_never_searched_works_too(device: Device) -> None:
-    """There is no state and no key yet, and none can be made."""
+    """It has no state and no key yet, and none can be made."""
     device.index()
     for name in ("state.sqlite", "key"):
         (device.data_dir / name).unlink(missing_ok=True)
@@ -63,7 +63,7 @@ def test_a_folder_that_was_never_searched_works_too(device: Device) -> None:
 
 
 def test_the_state_of_the_index_can_be_told(device: Device) -> None:
-    """`status` works, and with it the screen, which asks the same at its start."""
+    """`status` works, and so does the screen, which asks the same at its start."""
     device.index()
     done = run_on(device, READ_ONLY, "status")
     assert done.returncode == 0, done.stderr
@@ -71,7 +71,7 @@ def test_the_state_of_the_index_can_be_told(device: Device) -> None:
 
 
 def test_open_takes_a_file_and_no_number(device: Device) -> None:
-    """The last search could not be kept: result 1 is that of an earlier one. A named file opens; nothing counts it."""
+    """The last search was not kept, so numbers would mean an earlier one. A named file opens, but does not count."""
     device.index()
     device.run("search", "boat")
     wanted = str(device.notes / "tax" / "invoice.html")
@@ -91,7 +91,7 @@ def fill(store: Store) -> None:
 
 
 def test_a_disk_that_gets_full_meanwhile_stops_no_search(device: Device) -> None:
-    """SQLite's own limit of pages stands for the disk: what cannot be kept is left out, and said."""
+    """SQLite's page limit stands for the disk: what cannot be stored is left out, with a message."""
     device.index()
     search = Search(Settings(learning=LearningSettings(exploration=0.0)), Paths(device.home, device.data_dir))
     page = search.search(SearchRequest("fish"))
@@ -124,7 +124,7 @@ def test_what_was_kept_is_shown(device: Device) -> None:
 
 @pytest.mark.parametrize("mount", [READ_ONLY, FULL])
 def test_what_cannot_be_kept_is_not_said_to_be_done(device: Device, mount: str) -> None:
-    """Taking back what was learned fails in one line, and so does whatever writes: exit code 2, and why in words."""
+    """Undoing what was learned, and any other write, fails with exit code 2 and one line that says why."""
     device.index()
     device.run("search", "fish")
     for command in (
@@ -139,7 +139,7 @@ def test_what_cannot_be_kept_is_not_said_to_be_done(device: Device, mount: str) 
 
 
 def test_a_full_disk_is_called_full(device: Device) -> None:
-    """By what has to write, by a member's commands and by a search, and not SQLite's "disk I/O error"."""
+    """Commands that write, a member's commands and a search say so instead of SQLite's "disk I/O error"."""
     device.index()
     device.run("search", "fish")
     for command in ("search fish", "model reset", "federation", "sync --now", "leave --yes"):
@@ -149,7 +149,7 @@ def test_a_full_disk_is_called_full(device: Device) -> None:
 
 
 def test_a_state_that_is_taken_away_is_no_full_disk(device: Device) -> None:
-    """A search that stays open opens the state anew; what was under way is refused, with the reason that it has."""
+    """A search that stays open opens the state anew; the interrupted step is refused with the true reason."""
     device.index()
     search = Search(Settings(), Paths(device.home, device.data_dir))
     page = search.search(SearchRequest("fish"))

@@ -238,6 +238,6 @@ def test_init_takes_no_other_mode_than_the_file_says(tmp_path: Path, capsys: pyt
     """A settings file that is there already is not overruled; without --mode a new group is sealed."""
     (tmp_path / "server.toml").write_text('[method]\nmode = "open"\n')
     assert run(tmp_path, "init", "--mode", "sealed") == 2
-    assert "the group is open, by --mode it is sealed: write" in capsys.readouterr().err
+    assert "says that the group is open, --mode says sealed: write" in capsys.readouterr().err
     assert run(tmp_path / "new", "init") == 0
     assert read(tmp_path / "new" / "server.toml").method.mode == "sealed"

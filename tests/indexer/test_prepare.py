@@ -126,7 +126,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None
     os.mkfifo(tmp_path / "a.txt")
     os.symlink("/dev/zero", tmp_path / "b.txt")
     for name in ("a.txt", "b.txt"):
-        with pytest.raises(ExtractionError, match="it is no file any more"):
+        with pytest.raises(ExtractionError, match="it is no longer a file"):
             prepare_file(str(tmp_path / name), Limits())
 
 

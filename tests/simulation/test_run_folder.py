@@ -135,7 +135,7 @@ def test_a_folder_with_a_run_is_refused_and_left_alone(folder: Path) -> None:
     with RowWriter(folder) as writer:
         writer.write(row())
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(SimulationError, match="holds a run already: --resume goes on"):
+    with pytest.raises(SimulationError, match="holds a run already: use --resume"):
         begin_run(folder, PRESET)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 

@@ -34,7 +34,7 @@ class Chip(Struct, frozen=True):
 class FacetBar(Widget, can_focus=True):
     """Left and right choose a chip, up and down a row, Enter narrows."""
 
-    HELP = "The filters. Arrows choose one, Enter narrows to it, Enter on it again takes it away."
+    HELP = "The filters. Arrows choose one, Enter narrows to it, Enter on it again removes it."
     DEFAULT_CSS = "FacetBar { height: 3; }"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"facet--label", "facet--active", "facet--cursor"}
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("filter")

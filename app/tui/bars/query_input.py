@@ -20,7 +20,7 @@ class QueryInput(Input):
 
     HELP = (
         "The search box. Results appear as you type; the arrows choose one and Enter opens it. Up in the empty box "
-        "brings past queries back. Esc clears the box, then takes filters away, and twice in an empty box it leaves."
+        "brings past queries back. Esc clears the box, then removes filters, and twice in an empty box it leaves."
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Open", show=True)]

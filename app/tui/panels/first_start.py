@@ -178,7 +178,7 @@ class FirstStart(Panel[tuple[str, ...]]):
 
         path = Path(as_spelt(os.path.expanduser(text.strip())))
         if not text.strip():
-            return "Wanted the path of a folder."
+            return "Type the path of a folder."
         try:
             if not path.is_dir():
                 return f"There is no such folder: {safe_line(str(path))}"

@@ -23,7 +23,7 @@ BAR = 6
 class ExplainPane(VerticalScroll):
     """The summary, what sets the result apart from the row above it, then the features that moved it most."""
 
-    HELP = "Why the result stands where it stands: against the row above it, and the features that moved it most."
+    HELP = "Why the result ranks where it does: compared with the row above it, and the features that moved it most."
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

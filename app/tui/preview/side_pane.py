@@ -168,7 +168,7 @@ class SidePane(Vertical):
         if hit is None or hit.type != "pdf" or hit.part:
             self._line.say("only a PDF has pages to be shown as pictures")
         elif not self._session.shows_pages:
-            self._line.say("this terminal shows no page that could be read: its text")
+            self._line.say("this terminal cannot show a readable page, so this is its text")
         else:
             self._turned = not self._turned
             self.read()

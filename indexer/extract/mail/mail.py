@@ -113,7 +113,7 @@ def _parsed(data: bytes, notes: list[str]) -> Message:
     try:
         return BytesParser().parsebytes(data)
     except (MessageError, ValueError, IndexError, AttributeError, LookupError, RecursionError) as error:
-        notes.append(f"only its head is read, for its parts are damaged or nested too deeply ({type(error).__name__})")
+        notes.append(f"only its header is read: its parts are damaged or nested too deeply ({type(error).__name__})")
     message = BytesParser().parsebytes(data, headersonly=True)
     message.set_payload("")
     return message
@@ -157,7 +157,7 @@ class _Reader(AttachmentReader):
         if self._sink.full or self._n_parts > MAX_PARTS:
             return
         if self._n_around > MAX_AROUND:
-            self._notes.append(f"parts more than {MAX_AROUND} deep in one another are not read")
+            self._notes.append(f"parts nested more than {MAX_AROUND} deep are not read")
             return
         self._n_around += 1
         try:

@@ -98,5 +98,5 @@ def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
                     cut = ("damaged or cut off: some of it may be missing",) if ole.parsing_issues else ()
                     return structs.replace(found, notes=(*found.notes, *cut))
             if ole.parsing_issues:
-                raise ExtractionError("malformed", "damaged or cut off: nothing that is known is left")
+                raise ExtractionError("malformed", "damaged or cut off: nothing readable is left")
     raise ExtractionError("unsupported", "an Office file of a kind that is not read")

@@ -1,4 +1,4 @@
-"""What an agent may see: folders that were named, whatever it asks."""
+"""What an agent may see: only the named folders, whatever it asks."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def found(granted: Granted, query: str) -> set[str]:
 
 
 def test_only_documents_below_the_folder_are_found(granted: Granted, home: Path) -> None:
-    """Not those of a folder whose name begins like it, not what a link leads to, and no copy that lies elsewhere."""
+    """Not those of a folder with a longer name, not what a link leads to, and no copy elsewhere."""
     answer = granted.search("pangolin", 50)
     assert {result["id"] for result in answer["results"]} == {
         str(home / "work/b/plan.txt"), str(home / "work/b/deep/copy.txt"),
@@ -106,7 +106,7 @@ def test_only_documents_below_the_folder_are_found(granted: Granted, home: Path)
     ],
 )  # fmt: skip
 def test_no_operator_reaches_further(granted: Granted, home: Path, query: str) -> None:
-    """Nothing of an answer tells of the document outside: no path, no word, no correction, no number."""
+    """Nothing in an answer reveals the document outside: no path, no word, no correction, no number."""
     answer = granted.search(query.replace("{home}", str(home)), 50)
     shown = json.dumps([answer["results"], answer.get("not_understood"), answer.get("did_you_mean")])
     assert SECRET not in shown
@@ -116,7 +116,7 @@ def test_no_operator_reaches_further(granted: Granted, home: Path, query: str) -
 
 
 def test_a_correction_is_of_words_inside(granted: Granted) -> None:
-    """A word that stands outside alone is none, and one that is well spelt there is misspelt here."""
+    """A word that occurs only outside is not offered, and a word spelt correctly only outside is a misspelling here."""
     assert set(granted.search("quoka")) == {"note", "results"}
     assert granted.search("pangolim")["did_you_mean"] == "pangolin"
     assert granted.search("project pangolim")["did_you_mean"] == "project pangolin"
@@ -126,7 +126,7 @@ def test_a_correction_is_of_words_inside(granted: Granted) -> None:
 
 
 def test_what_stands_outside_makes_no_difference(granted: Granted, home: Path) -> None:
-    """A misspelling that a document outside holds is corrected as one that none does."""
+    """A misspelling that occurs in a document outside is corrected like one that occurs nowhere."""
     (home / "work/bc/typo.txt").write_text("pangolan\n")
     settings = Settings(index=IndexSettings(roots=[str(home)], workers=1, follow_symlinks=True))
     update_index(settings, paths_of(home), holder="test")
@@ -136,7 +136,7 @@ def test_what_stands_outside_makes_no_difference(granted: Granted, home: Path) -
 
 
 def test_ids_of_documents_outside_are_as_unknown_as_any(granted: Granted, home: Path) -> None:
-    """`fetch` gives the same line for them and for what there is not; one of several spoils all."""
+    """`fetch` gives the same line for them as for unknown ids; one such id refuses the whole request."""
     beside = granted_on(home, "work/bc")
     (outside,) = [result["id"] for result in beside.search(SECRET)["results"]]
     assert SECRET in beside.fetch([outside])["documents"][0]["text"]
@@ -161,7 +161,7 @@ def test_ids_of_documents_outside_are_as_unknown_as_any(granted: Granted, home: 
 
 
 def test_an_id_holds_after_the_index_was_made_anew(tmp_path: Path) -> None:
-    """Of a part of a file too, and of a file whose name is no text."""
+    """Ids of parts of a file and of files with undecodable names stay valid, too."""
     home = tmp_path.resolve() / "home"
     home.mkdir()
     Path(os.fsdecode(bytes(home) + b"/num\xffbat #1.txt")).write_text("numbat\n")
@@ -178,7 +178,7 @@ def test_an_id_holds_after_the_index_was_made_anew(tmp_path: Path) -> None:
 
 
 def test_a_text_comes_in_parts_without_hidden_signs(granted: Granted) -> None:
-    """In whole lines, within the tokens asked for; directions and tags that nobody sees are blanks."""
+    """In whole lines, within the requested tokens; invisible directions and tags become blanks."""
     (result,) = granted.search("okapi")["results"]
     parts: list[str] = []
     line: int | None = 1
@@ -199,7 +199,7 @@ def test_a_text_comes_in_parts_without_hidden_signs(granted: Granted) -> None:
 
 
 def test_several_texts_share_the_tokens(tmp_path: Path) -> None:
-    """What a short one leaves the next one has; a line that is too long is gone on with in its middle."""
+    """What a short text leaves is used for the next; a line that is too long continues in its middle."""
     home = tmp_path.resolve() / "home"
     home.mkdir()
     (home / "plan.txt").write_text("The plan of the pangolin project.\n")
@@ -218,7 +218,7 @@ def test_several_texts_share_the_tokens(tmp_path: Path) -> None:
 
 
 def test_results_stay_within_the_tokens_and_go_on(granted: Granted) -> None:
-    """Fewer tokens give shorter passages, then fewer results; the first has always one, and none comes twice."""
+    """Fewer tokens give shorter passages, then fewer results; the first always has a passage, none comes twice."""
     whole = granted.search("pangolin OR okapi", tokens=2_000)
     assert n_tokens(whole) <= 2_000
     assert "next_skip" not in whole
@@ -236,7 +236,7 @@ def test_results_stay_within_the_tokens_and_go_on(granted: Granted) -> None:
 
 
 def test_many_results_use_up_the_tokens(tmp_path: Path) -> None:
-    """Of more results than there is room for as many are shown as there is room for."""
+    """As many results are shown as there is room for."""
     home = tmp_path / "home"
     home.mkdir()
     for number in range(40):
@@ -269,7 +269,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Granted]:
 
 @pytest.mark.parametrize("tokens", [100, 101, 150, 333, 1_000, 2_000, 20_000])
 def test_a_fetch_keeps_to_its_tokens_and_says_what_it_leaves_out(crowded: Granted, tokens: int) -> None:
-    """Of many documents as many as there is room for, the first of them, and how many wait; all come in the end."""
+    """The first documents that fit are given, and how many wait; all can be fetched in the end."""
     requests = Requests(crowded._search.store, load_key(crowded._paths.key, crowded._search.store))
     ids = sorted(crowded.search("quagga", 50, tokens=20_000)["results"], key=lambda one: len(one["id"]))
     waiting, n_turns = [one["id"] for one in ids][:MAX_DOCUMENTS], 0
@@ -293,7 +293,7 @@ def test_a_fetch_keeps_to_its_tokens_and_says_what_it_leaves_out(crowded: Grante
 )
 @pytest.mark.parametrize("tokens", [100, 150, 333, 2_000])
 def test_a_search_keeps_to_its_tokens_whatever_is_asked(crowded: Granted, query: str, tokens: int) -> None:
-    """Remarks, names, copies and signs that JSON doubles are counted; where not one result has room, that is said."""
+    """Remarks, names, copies and characters that JSON doubles are counted; if no result fits, the answer says so."""
     seen, skip = 0, 0
     while skip is not None:
         answer = crowded.search(query, 50, tokens, skip)
@@ -304,7 +304,7 @@ def test_a_search_keeps_to_its_tokens_whatever_is_asked(crowded: Granted, query:
 
 
 def test_why_answers_below_the_folders_alone(granted: Granted, home: Path) -> None:
-    """Elsewhere it says the same whether or not there is a file; rules of other folders are not told."""
+    """Elsewhere the answer is the same whether or not a file exists; rules of other folders are not shown."""
     assert granted.why(str(home / "work/b/plan.txt"))["status"] == "indexed"
     assert granted.why(str(home / "work/b/none.txt"))["status"] == "missing"
     messages = set()
@@ -319,11 +319,11 @@ def test_why_answers_below_the_folders_alone(granted: Granted, home: Path) -> No
     (home / "work/b/.gitignore").write_text("*.log\n")
     (home / "work/b/x.log").write_text("x")
     answer = granted.why(str(home / "work/b/x.log"))
-    assert (answer["status"], answer["lines"]) == ("skipped", ["it is passed over (ignored)"])
+    assert (answer["status"], answer["lines"]) == ("skipped", ["it is skipped (ignored)"])
 
 
 def test_folders_are_taken_with_their_links_resolved(home: Path) -> None:
-    """A link to a folder is that folder; several are one sight, and each counts its files."""
+    """A link to a folder is that folder; several folders are one view, and the files of each are counted."""
     one = granted_on(home, "link to b")
     both = granted_on(home, "work/b", "work/bc")
     try:
@@ -338,7 +338,7 @@ def test_folders_are_taken_with_their_links_resolved(home: Path) -> None:
 
 
 def test_a_file_that_becomes_a_link_outwards_is_gone(tmp_path: Path) -> None:
-    """The text that was indexed is shown no more when its path leads elsewhere now."""
+    """Its indexed text is no longer shown when its path now leads elsewhere."""
     home = tmp_path.resolve() / "home"
     (home / "in").mkdir(parents=True)
     (home / "in" / "a.txt").write_text("numbat\n")
@@ -358,7 +358,7 @@ def test_a_file_that_becomes_a_link_outwards_is_gone(tmp_path: Path) -> None:
 
 
 def test_requests_are_bounded_and_folders_must_be_there(granted: Granted, home: Path) -> None:
-    """Each refusal says what was wanted."""
+    """Each refusal says what was expected."""
     for query, limit in (("", 10), (" ", 10), ("x" * (MAX_QUERY + 1), 10), ("x", 0), ("x", 51)):
         with pytest.raises(RefusedError, match="wanted"):
             granted.search(query, limit)
@@ -369,7 +369,7 @@ def test_requests_are_bounded_and_folders_must_be_there(granted: Granted, home: 
 
 
 def test_nothing_of_it_is_remembered(granted: Granted, home: Path) -> None:
-    """No pick, no page that `open` would speak of, no past query."""
+    """No pick, no page for `open`, no past query."""
     (result, *_) = granted.search("pangolin")["results"]
     granted.fetch([result["id"]])
     assert not {name for name, n in states(home).items() if n} - {"meta", "keyed", "sqlite_sequence"}
@@ -383,7 +383,7 @@ def states(home: Path) -> dict[str, int]:
 
 
 def test_what_an_assistant_fetches_teaches_its_own_order_alone(tmp_path: Path) -> None:
-    """Once it is named and learns; what was merely shown teaches nothing, nor does it without learning."""
+    """Only with a name and --learn; results that were only shown teach nothing."""
     home = tmp_path.resolve() / "home"
     home.mkdir()
     for i in range(6):
@@ -413,7 +413,7 @@ TEXT = "".join(f"line {i} is about something else\n" for i in range(1, 41)).repl
 
 
 def test_an_excerpt_is_the_lines_around_the_best_place() -> None:
-    """A quarter of the room goes to what stands before: of 4 lines of 33 bytes that are left, the one above."""
+    """A quarter of the room is for the lines before: with room for 4 lines of 33 bytes, the one above."""
     found = best_excerpt(TEXT, ("heron",), tokens=(35 + 4 * 33) // BYTES_PER_TOKEN + 1)
     assert found.text.splitlines()[:2] == ["line 19 is about something else", "the heron is about something else"]
     assert (found.line, TEXT[: found.end].count("\n")) == (19, 23)
@@ -426,7 +426,7 @@ def test_without_a_match_it_is_the_beginning() -> None:
 
 
 def test_a_line_that_is_too_long_is_cut_between_letters() -> None:
-    """Nothing is lost where the next passage begins."""
+    """The next passage begins exactly there, so nothing is lost."""
     text = "né" * 10
     first = from_offset(text, 0, tokens=3)
     assert first.text == "nénénén"[:6]
@@ -435,7 +435,7 @@ def test_a_line_that_is_too_long_is_cut_between_letters() -> None:
 
 @given(st.text(alphabet="ab é漢\n", max_size=200), st.integers(1, 20))
 def test_any_text_is_read_whole_in_passages_that_keep_to_their_tokens(text: str, tokens: int) -> None:
-    """One after the other they are the text; each takes no more than it may, but for one letter."""
+    """Joined they are the text; each keeps to its limit, except for one letter."""
     at, parts = 0, []
     while at < len(text):
         found = from_offset(text, at, tokens=tokens)

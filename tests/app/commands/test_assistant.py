@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("name", list(ASSISTANTS))
 def test_an_entry_is_written_exchanged_and_removed(name: str, tmp_path: Path) -> None:
-    """Into a file that is not there, and into one with other entries, which stay as they were."""
+    """In a missing file, and in one with other entries, which stay as they were."""
     one = ASSISTANTS[name]
     is_toml = one.place.endswith(".toml")
     other = (
@@ -71,7 +71,7 @@ def test_a_file_that_is_no_plain_json_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_the_change_is_shown_and_asked_for_first(device: Device) -> None:
-    """Without a yes nothing is written; then it stands in the list with its folders."""
+    """Without a yes nothing is written; after it the list shows the assistant with its folders."""
     home = {"HOME": str(device.home)}
     refused = device.run("assistant", "install", "cursor", str(device.notes), env=home)
     place = device.home / ".cursor" / "mcp.json"
@@ -103,7 +103,7 @@ def test_the_change_is_shown_and_asked_for_first(device: Device) -> None:
     ],
 )
 def test_an_entry_written_otherwise_is_exchanged_whole(tmp_path: Path, listed: str) -> None:
-    """With its sub-tables and however it is quoted; one in a line is left to its owner, for the file to stay TOML."""
+    """With its sub-tables and in any quoting; an inline entry is left to its owner, so that the file stays TOML."""
     one = ASSISTANTS["codex"]
     one.write(tmp_path, 'mcp_servers.foltr-search = {command = "old"}\n')
     with pytest.raises(ConfigurationError, match="by hand"):
@@ -118,7 +118,7 @@ def test_an_entry_written_otherwise_is_exchanged_whole(tmp_path: Path, listed: s
 
 
 def test_a_folder_that_no_configuration_can_name_is_refused(device: Device) -> None:
-    """One whose name has a control character or is no text: JSON and TOML would be broken."""
+    """A name with a control character or undecodable bytes would break JSON and TOML."""
     for name in (b"a\xff", b"a\x7f"):
         os.mkdir(os.path.join(os.fsencode(device.home), name))
         for assistant in ("codex", "cursor"):
@@ -130,7 +130,7 @@ def test_a_folder_that_no_configuration_can_name_is_refused(device: Device) -> N
 
 
 def test_who_is_removed_is_said_to_search_until_its_restart(device: Device) -> None:
-    """A server that runs already knows nothing of the list."""
+    """A server that already runs does not notice the removal."""
     home = {"HOME": str(device.home)}
     added = device.run("assistant", "install", "cursor", str(device.notes), "--yes", env=home)
     assert "restart the assistant to use it" in added.stderr
@@ -140,10 +140,7 @@ def test_who_is_removed_is_said_to_search_until_its_restart(device: Device) -> N
 
 @pytest.mark.parametrize("name", ["cursor", "of-my-own"])
 def test_the_log_says_what_was_asked_and_given(device: Device, name: str) -> None:
-    """Of a file that is gone only that there was one; after `reset` nothing; `purge` takes it all.
-
-    Also of a program that was configured by hand.
-    """
+    """A removed file is only counted; `reset` and `purge` delete all. Programs configured by hand are logged, too."""
     (device.notes / "numbat.txt").write_text("A numbat.\n")
     device.index()
     paths = structs.replace(Paths(device.config_file.parent, device.data_dir), assistant=name)

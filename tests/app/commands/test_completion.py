@@ -1,4 +1,4 @@
-"""Completion, asked of real shells that have loaded the script: commands, options, values, folders, days, fields."""
+"""Completion in real shells that have loaded the script: commands, options, values, folders, days, fields."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def completing(tmp_path_factory: pytest.TempPathFactory) -> Device:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_completion_prints_a_script_for_each_shell(device: Device, shell: str) -> None:
-    """The script names the program and its variable, and needs no such shell installed."""
+    """The script names the program and its variable, and the shell need not be installed."""
     done = device.run("completion", shell, env={"PATH": ""})
     assert done.returncode == 0
     assert "_FOLTR_SEARCH_COMPLETE" in done.stdout
@@ -124,7 +124,7 @@ def test_tab_completes_what_is_typed(completing: Device, shell: str) -> None:
 
 
 def test_bash_offers_commands_and_folders_together(completing: Device) -> None:
-    """All that may follow is inserted by Alt+*: commands, and the folder that is there; a key waits for its value."""
+    """Alt+* inserts all candidates: commands and the folder that exists; a key waits for its value."""
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
     (completing.home / "stork pictures").mkdir(exist_ok=True)
@@ -141,7 +141,7 @@ FORMAT = r"One line per result, as in '{rank}\t{path}'."
 
 
 def test_zsh_shows_help_as_it_is_written(completing: Device) -> None:
-    """A list of what may follow has the words of `--help`, backslashes as well."""
+    """The list of candidates has the words of `--help`, including backslashes."""
     if shutil.which("zsh") is None:
         pytest.skip("zsh is not installed")
     terminal = Terminal(completing, "zsh")
@@ -152,7 +152,7 @@ def test_zsh_shows_help_as_it_is_written(completing: Device) -> None:
 
 
 def test_fish_offers_the_same(completing: Device) -> None:
-    """fish is asked by its own `complete -C`; a comma ends neither a word nor its help."""
+    """Asked by fish's `complete -C`; a comma ends neither a word nor its help."""
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed")
 
@@ -183,7 +183,7 @@ def completions(device: Device, *words: str) -> list[str]:
 
 
 def test_folders_below_home_are_offered_behind_a_tilde(device: Device) -> None:
-    """A neighbour whose name begins like that of the home folder is none of them."""
+    """A neighbour whose name begins like that of the home folder is not one of them."""
     neighbour = device.home.with_name(f"{device.home.name}-old")
     neighbour.mkdir()
     device.run("index", str(neighbour))

@@ -1,4 +1,4 @@
-"""`config` from the outside: the file is made and checked."""
+"""`config` as a user runs it: the file is made and checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_config_edit_makes_the_file_and_checks_it(device: Device) -> None:
-    """`config edit` begins with the default file, and tells of what cannot be used afterwards."""
+    """`config edit` starts from the default file, and reports what cannot be used afterwards."""
     device.config_file.parent.rmdir()
     done = device.run("config", "edit", env={"FOLTR_OPEN__EDITOR": "true"})
     assert done.returncode == 0, done.stderr
@@ -26,7 +26,7 @@ def test_config_edit_makes_the_file_and_checks_it(device: Device) -> None:
 
 
 def test_config_check_lists_every_problem(device: Device) -> None:
-    """Each problem is a line on stderr; a sound configuration is silent."""
+    """Each problem is a line on stderr; a valid configuration prints nothing."""
     assert device.run("config", "check").returncode == 0
     device.config_file.write_text("[index]\nworkers = -1\nx = 1\n", encoding="utf-8")
     done = device.run("config", "check")

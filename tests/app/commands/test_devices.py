@@ -1,4 +1,4 @@
-"""`foltr-search devices`, as it is typed, on two computers whose homes have different names."""
+"""`foltr-search devices` as a user types it, on two computers whose homes have different names."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def open_twice(device: Device, path: str) -> None:
 
 
 def test_the_whole_way(computers: tuple[Device, Device], tmp_path: Path) -> None:
-    """new, join, two picks on one, which lead on the other; list, remove, a code that is another one then, leave."""
+    """new, join, two picks on one computer that rank first on the other; list, remove, a changed code, leave."""
     laptop, desk = computers
     shared = str(tmp_path / "cloud")
     code = done(laptop, "devices", "new", "--folder", shared, "--name", "laptop").splitlines()[0]
@@ -77,7 +77,7 @@ def test_the_whole_way(computers: tuple[Device, Device], tmp_path: Path) -> None
 
 
 def test_the_whole_way_by_a_server(computers: tuple[Device, Device], tmp_path: Path) -> None:
-    """new, join with the address it shows, two picks on one, which lead on the other; a folder, and back again."""
+    """new, join with the address it shows, two picks that rank first on the other; to a folder and back."""
     laptop, desk = computers
     assert "`foltr-search join LINK` first" in laptop.run("devices", "new", "--server").stderr
     with running(make_server(tmp_path / "server", quorum=1000)) as group:
@@ -112,7 +112,7 @@ def test_the_whole_way_by_a_server(computers: tuple[Device, Device], tmp_path: P
 def test_files_of_others_at_the_server_are_not_replaced_unasked(
     computers: tuple[Device, Device], tmp_path: Path
 ) -> None:
-    """`new --server` on another computer of the member says what there is and would be lost; `--replace` does it."""
+    """`new --server` on another computer says what exists and would be lost; `--replace` replaces it."""
     laptop, _ = computers
     with running(make_server(tmp_path / "server", quorum=1000)) as group:
         done(laptop, "join", group.link(), "--yes")
@@ -129,7 +129,7 @@ def test_files_of_others_at_the_server_are_not_replaced_unasked(
 
 
 def test_no_error_shows_a_code(device: Device) -> None:
-    """Wherever it was typed in place of something else, with or without its dashes."""
+    """Wherever it was typed by mistake, with or without its dashes."""
     code = to_code(bytes(range(16)))
     for before in (
         ("devices",), ("devices", "new"), ("devices", "remove"), ("devices", "join", "x"), ("join",),
@@ -143,7 +143,7 @@ def test_no_error_shows_a_code(device: Device) -> None:
 
 
 def test_a_computer_that_joined_is_asked_for_no_code(computers: tuple[Device, Device], tmp_path: Path) -> None:
-    """It is told that it is one of several; and who names a folder that is not there yet, that it is not."""
+    """It is told that it has joined already; and a folder that is not there yet is reported before any question."""
     laptop, desk = computers
     early = desk.run("devices", "join", "--folder", str(tmp_path / "cloud"))
     assert early.returncode == 2
@@ -157,7 +157,7 @@ def test_a_computer_that_joined_is_asked_for_no_code(computers: tuple[Device, De
 
 
 def test_who_follows_changes_meets_the_others(computers: tuple[Device, Device], tmp_path: Path) -> None:
-    """`watch` by itself takes over what another one sent."""
+    """`watch` by itself receives what another computer sent."""
     laptop, desk = computers
     shared = str(tmp_path / "cloud")
     code = done(laptop, "devices", "new", "--folder", shared, "--name", "laptop").splitlines()[0]
@@ -182,14 +182,14 @@ def test_who_follows_changes_meets_the_others(computers: tuple[Device, Device], 
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(device: Device, arguments: tuple[str, ...], message: str) -> None:
-    """With exit code 2."""
+    """The exit code is 2."""
     ran = device.run("devices", *arguments)
     assert ran.returncode == 2
     assert message in ran.stderr
 
 
 def test_a_wrong_name_lists_the_right_ones(computers: tuple[Device, Device], tmp_path: Path) -> None:
-    """And a folder that others use already is not begun in."""
+    """And sharing does not begin in a folder that others already use."""
     laptop, desk = computers
     done(laptop, "devices", "new", "--folder", str(tmp_path / "cloud"), "--name", "laptop")
     assert "no other device is called 'desk'; there are none" in laptop.run("devices", "remove", "desk").stderr
@@ -197,7 +197,7 @@ def test_a_wrong_name_lists_the_right_ones(computers: tuple[Device, Device], tmp
 
 
 def test_another_folder_is_not_taken_silently(computers: tuple[Device, Device], tmp_path: Path) -> None:
-    """`new` shows the code again, in the folder where the computers meet; where that is away it says so, too."""
+    """`new` shows the code again, and the folder where the computers exchange; a missing folder is reported, too."""
     laptop, _ = computers
     shared = tmp_path / "cloud"
     code = done(laptop, "devices", "new", "--folder", str(shared)).splitlines()[0]

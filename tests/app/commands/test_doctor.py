@@ -1,4 +1,4 @@
-"""`doctor` from the outside: content with what is sound, and what is broken is named."""
+"""`doctor` as a user runs it: it accepts what is sound and names what is broken."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_doctor_is_content_with_a_sound_device_and_finds_what_is_broken(device: 
 
 
 def test_a_data_folder_that_cannot_be_made_is_broken(device: Device) -> None:
-    """`doctor` promises no folder where `index` will be refused one."""
+    """`doctor` does not promise a folder that `index` could not make."""
     in_the_way = device.notes / "plan.md"
     in_the_way.write_text("no folder", encoding="utf-8")
     folder = in_the_way / "share" / "data"
@@ -41,15 +41,17 @@ def test_a_data_folder_that_cannot_be_made_is_broken(device: Device) -> None:
 
 
 def test_files_that_others_may_enter_are_named(device: Device) -> None:
-    """As they are found; `doctor` itself closes none."""
+    """It reports their modes, and changes none."""
     device.index()
     (device.data_dir / "catalogue.sqlite").chmod(0o644)
     said = device.run("doctor").stdout
-    assert f"others may enter 1 of its files, as {device.data_dir}/catalogue.sqlite; any other command closes" in said
+    assert (
+        f"other users can open 1 of its files, as {device.data_dir}/catalogue.sqlite; any other command closes" in said
+    )
 
 
 def test_a_damaged_index_is_rebuilt_and_searching_it_says_so(device: Device) -> None:
-    """A search over a damaged index is no traceback, and the next `index` makes it anew with a message."""
+    """A search over a damaged index gives no traceback, and the next `index` rebuilds it with a message."""
     device.index()
     for toc in (device.data_dir / "index").glob("*.toc"):
         toc.write_bytes(b"damaged")

@@ -48,7 +48,7 @@ def test_an_unknown_field_names_the_known_ones(indexed: Device) -> None:
 
 
 def test_odd_names_come_through_every_format(device: Device) -> None:
-    """Plain lines, --paths0 and JSON keep its very bytes; of the last two a line end breaks nothing."""
+    """Plain lines, --paths0 and JSON keep the exact bytes; a line end in a name breaks neither --paths0 nor JSON."""
     names = [b"two\nlines.txt", b"escape\x1b[31m.txt", b"caf\xe9.txt", b"-dash.txt"]
     for name in names:
         try:

@@ -1,4 +1,4 @@
-"""The commands of the federation, as a user runs them, against a real server."""
+"""The commands of a group, as a user runs them, against a real server."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def test_a_membership_from_its_first_day_to_its_last(device: Device, group: Grou
 
 
 def test_forgetting_names_who_it_does_not_reach(device: Device, group: Group) -> None:
-    """A member that left, and one whose end the server did not confirm, had keys that are gone: the operator can."""
+    """The keys of a left and of an unconfirmed membership are gone: the message says that the operator can forget
+    them."""
 
     def join() -> str:
         assert device.run("join", group.link(), "--yes").returncode == 0
@@ -114,7 +115,7 @@ def test_a_search_in_a_group_explains_its_score(device: Device, group: Group) ->
 
 
 def test_a_server_that_is_gone_is_exit_code_3(device: Device, group: Group) -> None:
-    """When nobody answers, sync and leave say so in one line; leave --local ends the membership all the same."""
+    """If nobody answers, sync and leave say so in one line; leave --local ends the membership all the same."""
     assert device.run("join", group.link(), "--yes").returncode == 0
     group.stop()
     quick = ("--set", "federation.retries=0")
@@ -143,7 +144,7 @@ def test_a_spent_budget_is_exit_code_2(device: Device, group: Group) -> None:
 
 
 def test_agreeing_to_background_syncing(device: Device, group: Group) -> None:
-    """`federation background on` is kept, and counts only with the setting."""
+    """`federation background on` is remembered, and takes effect only with the setting."""
     assert device.run("federation", "background", "on").returncode == 2
     assert device.run("join", group.link(), "--yes").returncode == 0
     assert device.run("federation", "background", "on").returncode == 0
@@ -153,7 +154,7 @@ def test_agreeing_to_background_syncing(device: Device, group: Group) -> None:
 
 
 def test_a_sync_that_nobody_can_answer_goes_on_without_its_note(device: Device, group: Group) -> None:
-    """As from cron: a question at the end of stdin is a no, so nothing is sent and the rest is done and noted."""
+    """As from cron: a question at the end of stdin counts as no, so nothing is sent and the rest is done."""
     see_pages(device, 30)
     assert device.run("join", group.link(), "--yes").returncode == 0
     with Store(device.data_dir / "state.sqlite") as store:

@@ -1,4 +1,4 @@
-"""`history` from the outside: kept only when it is switched on."""
+"""`history` as a user runs it: queries are kept only if it is switched on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def test_history_is_kept_only_when_it_is_switched_on(device: Device) -> None:
-    """Off by default: nothing is listed; on: newest first; clear forgets."""
+    """Off by default, with nothing listed; on: newest first; clear deletes all."""
     device.index()
     device.run("search", "heron")
     assert device.run("history").returncode == 1
@@ -24,7 +24,7 @@ def test_history_is_kept_only_when_it_is_switched_on(device: Device) -> None:
 
 
 def test_no_query_is_kept_in_clear(device: Device) -> None:
-    """After searching and opening, no file of the data folder holds the query's words (of none of the documents)."""
+    """After searching and opening, no file of the data folder contains the query's words, which no document has."""
     device.index()
     device.run("search", "kingfisher", "zeppelinfahrt")
     device.run("open", "1", "--print")

@@ -1,4 +1,4 @@
-"""`index`, `watch`, `why` and `status` from the outside."""
+"""`index`, `watch`, `why` and `status` as a user runs them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_indexing_says_on_stderr_what_it_did(device: Device) -> None:
 
 
 def test_folders_are_remembered_until_they_are_forgotten(device: Device) -> None:
-    """`index` without a folder covers those named before; --forget takes one out, with its documents."""
+    """`index` without a folder covers those named before; --forget removes one, with its documents."""
     birds, tax = device.notes / "birds", device.notes / "tax"
     device.run("index", str(birds))
     device.run("index", str(tax))
@@ -89,7 +89,7 @@ def test_changes_are_noticed_and_rebuild_finds_the_same(device: Device) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="no such signals there")
 def test_interrupted_it_keeps_what_is_done(device: Device) -> None:
-    """Ctrl-C ends with exit code 130 and one line; the next run goes on and finds everything."""
+    """Ctrl-C ends with exit code 130 and one line; the next run continues and finds everything."""
     for number in range(300):
         (device.notes / f"{number}.txt").write_text(f"osprey {number} " * 2000, encoding="ascii")
     process = start(device, "index", str(device.notes), "--workers", "1")
@@ -160,7 +160,7 @@ def test_watch_follows_changes_and_prints_events(device: Device) -> None:
 
 
 def test_watch_may_first_read_again_what_failed(device: Device) -> None:
-    """With --retry-failures alone: a file that failed once is left as it is otherwise."""
+    """Only with --retry-failures; otherwise a file that failed once is not read again."""
     device.index()
     with closing(connect(device.data_dir / "catalogue.sqlite")) as db, db:
         failed = device.notes / "birds" / "heron.txt"
@@ -202,7 +202,7 @@ def test_a_second_writer_is_told_who_is_writing(device: Device) -> None:
 
 
 def test_why_names_what_keeps_a_file_out(device: Device) -> None:
-    """Indexed, ignored by a pattern, too large, outside: each is told, with exit code 0 only for indexed."""
+    """Indexed, ignored by a pattern, too large, outside: each is reported, with exit code 0 only for indexed."""
     (device.notes / ".gitignore").write_text("*.log\n", encoding="ascii")
     (device.notes / "app.log").write_text("x", encoding="ascii")
     device.index()

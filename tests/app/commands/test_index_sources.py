@@ -1,4 +1,4 @@
-"""`index --source`: data of other programs, from the outside."""
+"""`index --source`: data of other programs, as a user runs it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def found(device: Device, query: str) -> list[str]:
 
 
 def test_a_browser_is_read_once_it_is_named_and_not_before(device: Device) -> None:
-    """Its file lies in an indexed folder: its pages are found while the source is named, and only then."""
+    """Its file is in an indexed folder, but its pages are found only while the source is named."""
     make_places(device.notes / "places.sqlite")
     make_places(device.home / ".mozilla/firefox/x.default/places.sqlite")
     device.index()
@@ -34,7 +34,7 @@ def test_a_browser_is_read_once_it_is_named_and_not_before(device: Device) -> No
 
 
 def test_opening_a_page_hands_its_address_to_the_browser(device: Device) -> None:
-    """$BROWSER's way: xdg-open gets the address and not the file of the profile."""
+    """xdg-open gets the address, not the file of the profile."""
     make_places(device.home / ".mozilla/firefox/x.default/places.sqlite")
     tools, seen = device.home / "tools", device.home / "seen"
     tools.mkdir()
@@ -49,7 +49,7 @@ def test_opening_a_page_hands_its_address_to_the_browser(device: Device) -> None
 
 
 def test_a_chat_is_a_text_until_its_source_is_named(device: Device) -> None:
-    """Naming it reads the same file anew, as a document for each day; forgetting it goes back."""
+    """Naming it reads the same file anew, as one document a day; forgetting it undoes that."""
     (device.notes / "WhatsApp Chat with Anna.txt").write_text(CHAT)
     device.index()
     assert found(device, "zeppelin type:text") != []
@@ -79,7 +79,7 @@ def test_mail_of_thunderbird_and_of_a_maildir(device: Device) -> None:
 
 
 def test_a_source_that_is_nowhere_is_told(device: Device) -> None:
-    """Where it was looked for; the update goes on, and chats, which have no usual place, say nothing."""
+    """The line names the places; the update continues, and chats, which have no usual place, print nothing."""
     asked = device.run("index", "--source", "maildir", "--source", "whatsapp")
     assert asked.returncode == 0
     said = [line for line in asked.stderr.splitlines() if "usual places" in line]
@@ -88,7 +88,7 @@ def test_a_source_that_is_nowhere_is_told(device: Device) -> None:
 
 
 def test_an_unknown_source_is_one_line(device: Device) -> None:
-    """The line names those that there are; the setting says the same."""
+    """The line names the known ones; the setting says the same."""
     refused = device.run("index", "--source", "netscape")
     assert refused.returncode == 2
     assert "firefox, chromium, thunderbird" in refused.stderr
@@ -98,7 +98,7 @@ def test_an_unknown_source_is_one_line(device: Device) -> None:
 
 
 def test_what_could_be_indexed_is_listed_and_not_read(device: Device) -> None:
-    """Each with the word that chooses it; with nothing chosen yet `index` names the list."""
+    """Each with the word that chooses it; if nothing is chosen yet, `index` mentions the list."""
     (device.home / "Documents").mkdir()
     (device.home / "Documents/a.txt").write_text("x")
     make_places(device.home / ".mozilla/firefox/x.default/places.sqlite")

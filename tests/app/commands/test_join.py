@@ -1,4 +1,4 @@
-"""`join` from the outside: whoever says no, and links that are none."""
+"""`join` as a user runs it: refusals, and links that are not valid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def group(tmp_path: Path) -> Iterator[Group]:
 
 
 def test_whoever_says_no_has_not_joined(device: Device, group: Group) -> None:
-    """Without an answer on stdin joining is broken off, and the device belongs to no group that it agreed to."""
+    """Without an answer on stdin joining stops, and the device belongs to no group."""
     done = device.run("join", group.link())
     assert done.returncode == 130
     assert "Do you agree?" in done.stderr
@@ -50,7 +50,7 @@ def test_whom_the_operator_invited_is_told_what_a_member_types(device: Device, t
 
 @pytest.mark.parametrize("link", ["https://example.org", "foltr://join/!!!", "foltr://join/e30"])
 def test_a_link_that_is_none(device: Device, link: str) -> None:
-    """A damaged link is one line and exit code 2."""
+    """A damaged link gives one line and exit code 2."""
     done = device.run("join", link)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1

@@ -27,7 +27,7 @@ def test_each_match_is_a_line_and_columns_are_bytes() -> None:
 
 
 def test_a_recording_tells_the_moment() -> None:
-    """A page of it is five seconds."""
+    """One of its pages is five seconds."""
     heard = msgspec.structs.replace(HIT, type="audio")
     (line,) = match_lines(heard, Preview("one two", ((4, 7),), (0,) * 732 + (4,), ""))
     assert line.endswith(":[1:01:00] one two")
@@ -43,7 +43,7 @@ def test_pages_are_told_in_the_text() -> None:
 
 
 def test_without_a_match_it_is_the_beginning() -> None:
-    """What was found by its name alone."""
+    """As for a file that was found only by its name."""
     assert lines("one\ntwo") == ["/n/a.txt:1:1:one"]
     assert lines("") == ["/n/a.txt:1:1:"]
 
@@ -59,7 +59,7 @@ def test_long_lines_and_many_matches_are_bounded() -> None:
 
 
 def test_vimgrep_names_places_in_files(indexed: Device) -> None:
-    """Each line that is printed names a line of the file in which the word stands at that column."""
+    """Each printed line names a line of the file with the word at that column."""
     done = indexed.run("search", "fish", "--vimgrep")
     assert done.returncode == 0
     found = [line.split(":", 3) for line in done.stdout.splitlines()]
@@ -71,7 +71,7 @@ def test_vimgrep_names_places_in_files(indexed: Device) -> None:
 
 
 def test_a_file_that_is_gone_has_no_lines(indexed: Device) -> None:
-    """Nothing can be shown of it."""
+    """Nothing is printed for it."""
     path = indexed.notes / "short.txt"
     path.write_text("A shoebill.\n")
     indexed.index()

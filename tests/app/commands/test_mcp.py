@@ -1,4 +1,4 @@
-"""The Model Context Protocol server, asked by the official client over a real process's pipes."""
+"""The Model Context Protocol server, used by the official client over a real process's pipes."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_whatever_comes_is_answered_in_one_line(device: Device) -> None:
 
 
 def test_it_starts_for_named_folders_alone_and_says_what_may_be_seen(device: Device) -> None:
-    """Without a folder, or with one that is none, it is one line and exit code 2; at the end of the pipe it ends."""
+    """A missing or wrong folder gives one line and exit code 2; it ends when the pipe closes."""
     device.index()
     for arguments, says in (
         ((), "wanted folders that an agent may see, as in: foltr-search mcp ~/Notes\n"),
@@ -154,7 +154,7 @@ def test_it_starts_for_named_folders_alone_and_says_what_may_be_seen(device: Dev
 
 
 def test_without_the_extra_it_says_how_to_get_it(device: Device) -> None:
-    """One line."""
+    """The message is one line."""
     script = "import sys; sys.modules['mcp'] = None; from app.cli import main; sys.exit(main(['mcp', sys.argv[1]]))"
     done = subprocess.run(
         [sys.executable, "-c", script, str(device.notes)], env=device.environment(), capture_output=True, text=True,

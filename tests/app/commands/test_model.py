@@ -1,4 +1,4 @@
-"""`model` from the outside: export, reset, import, forget."""
+"""`model` as a user runs it: export, reset, import, forget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_a_model_can_be_exported_reset_and_imported(device: Device) -> None:
-    """What was learned survives a reset in a file, and the day's version is kept."""
+    """What was learned survives a reset in a file, and that day's version is kept."""
     device.index()
     for _ in range(2):
         pick(device, "heron", names(device, "heron")[-1])
@@ -34,7 +34,7 @@ def test_a_model_can_be_exported_reset_and_imported(device: Device) -> None:
 
 
 def test_a_net_shows_the_features_that_it_likes_and_no_others(device: Device) -> None:
-    """None before anything was learned; then numbers that are not zero, the strongest first."""
+    """None before anything was learned; then non-zero numbers, the strongest first."""
     device.index()
     net = {"FOLTR_LEARNING__RANKER": "neural"}
     assert "title" not in device.run("model", env=net).stdout

@@ -1,4 +1,4 @@
-"""`open` from the outside: what is opened, by what, and that it counts."""
+"""`open` as a user runs it: what is opened, with which program, and that it counts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_pager_gets_the_text_of_what_it_could_not_show(device: Device) -> None
 
 
 def test_what_no_display_can_show_is_read_in_the_pager(device: Device) -> None:
-    """Over SSH a document's text is shown, as on the screen; what holds no text says why it does not open."""
+    """Over SSH a document's text is shown, as on the screen; a file without text gives the reason."""
     env = {"PAGER": "cat", "DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""}
     (device.notes / "picture.bin").write_bytes(bytes(100))
     with zipfile.ZipFile(device.notes / "talk.odt", "w") as talk:
@@ -129,7 +129,7 @@ def test_learning_can_be_switched_off(device: Device) -> None:
 
 @pytest.mark.parametrize("is_resident", [False, True])
 def test_what_could_not_be_opened_is_not_learned(device: Device, is_resident: bool) -> None:
-    """A program that is missing or fails at once teaches nothing, whoever answers; one that starts counts once."""
+    """A missing or failing program teaches nothing, whichever process answers; one that starts counts once."""
     device.index()
     with serving(device) if is_resident and AVAILABLE else nullcontext():
         device.run("search", "heron")
@@ -145,7 +145,7 @@ def test_what_could_not_be_opened_is_not_learned(device: Device, is_resident: bo
 
 
 def test_a_file_that_never_was_is_not_called_gone(device: Device) -> None:
-    """Neither here nor in the index: so it is told, also where only the path is asked for."""
+    """The message says that it is neither here nor in the index, even if only the path is asked for."""
     device.index()
     for options in ((), ("--print",)):
         done = device.run("open", "no/such.txt", *options)
@@ -155,7 +155,7 @@ def test_a_file_that_never_was_is_not_called_gone(device: Device) -> None:
 
 @pytest.mark.parametrize("digits", ["9" * 10, "9" * 5000])
 def test_a_rank_of_any_length_is_one_message(device: Device, digits: str) -> None:
-    """Python reads no number of more than 4,300 digits."""
+    """Python refuses numbers of more than 4,300 digits."""
     device.index()
     device.run("search", "boat")
     done = device.run("open", digits)
@@ -165,7 +165,7 @@ def test_a_rank_of_any_length_is_one_message(device: Device, digits: str) -> Non
 
 @pytest.mark.parametrize(("disk", "typed"), [("NFC", "NFD"), ("NFD", "NFC")])
 def test_accents_may_be_typed_otherwise_than_on_the_disk(device: Device, disk: str, typed: str) -> None:
-    """`index`, `open` and `index --forget` find the folder and the file, each name spelt in a way of its own."""
+    """`index`, `open` and `index --forget` find folder and file, each spelt differently."""
     folder = device.home / unicodedata.normalize(disk, "Übung")
     folder.mkdir()
     name = unicodedata.normalize(typed, "Café.txt")

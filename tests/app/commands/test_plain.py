@@ -1,4 +1,4 @@
-"""The dialogue in plain lines, as somebody types it."""
+"""The plain dialogue, as somebody types it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_it_says_the_page_that_the_command_prints(indexed: Device) -> None:
 
 
 def test_the_pages_turn(indexed: Device) -> None:
-    """`n` goes on where the last page ended, and `p` goes back; past either end it says so."""
+    """`n` continues where the last page ended, and `p` goes back; past either end it says so."""
     small = {"FOLTR_SEARCH__PAGE_SIZE": "1"}
     lines = say(indexed, "fish", "n", "p", "p", **small)
     first, second, again = numbered(lines)
@@ -51,7 +51,7 @@ def test_the_pages_turn(indexed: Device) -> None:
 
 
 def test_a_number_opens_and_is_learned_from(device: Device) -> None:
-    """The program of the settings gets the file, and the next page knows it."""
+    """The configured program gets the file, and the next page has learned from it."""
     device.index()
     log = device.home / "opened"
     opener = device.home / "opener.sh"
@@ -78,7 +78,7 @@ def test_a_program_that_cannot_be_started_is_a_line(indexed: Device) -> None:
 
 
 def test_why_text_and_a_query_that_looks_like_an_answer(indexed: Device) -> None:
-    """`w 1` and `t 1` read aloud; behind a slash letters and numbers are searched."""
+    """`w 1` and `t 1` print them; after a slash letters and numbers are searched for."""
     lines = say(indexed, "heron", "t 1", "w 1", "/2024", "?", "q")
     assert any("heron" in line for line in lines)
     assert any("return 2024" in line for line in lines)
@@ -86,7 +86,7 @@ def test_why_text_and_a_query_that_looks_like_an_answer(indexed: Device) -> None
 
 
 def test_documents_like_a_result_are_found(indexed: Device) -> None:
-    """By words that are said; of a text that shares none with another nothing is asked."""
+    """By words that are printed; for a text that shares none with another, no search is made."""
     lines = say(indexed, "heron water", "l 1", "invoice", "l 1", "q")
     asked = numbered(say(indexed, "heron fish", "q"))
     assert numbered(lines[lines.index("Searching: heron fish") :])[: len(asked)] == asked
@@ -94,7 +94,7 @@ def test_documents_like_a_result_are_found(indexed: Device) -> None:
 
 
 def test_what_was_said_has_its_moment(device: Device) -> None:
-    """A passage of a recording begins with when it was said."""
+    """A passage of a recording begins with its time."""
     memo = device.notes / "memo.ogg"
     shutil.copy(Path(__file__).parents[2] / "indexer/extract/media/spoken.ogg", memo)
     device.index()

@@ -1,4 +1,4 @@
-"""Paths on stdout: their very bytes in a pipe, and on a terminal all but what it would obey."""
+"""Paths on stdout: exact bytes in a pipe, and on a terminal nothing that it would obey."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def every_path(device: Device) -> set[str]:
 
 
 def test_a_format_gives_every_name_byte_for_byte(odd: Device) -> None:
-    """Each path, folder and name can be opened as it was printed; NUL tells those with line ends apart."""
+    """Each path, folder and name can be opened as printed; NUL separates those with line ends."""
     found = odd.run("search", "tapir", "--limit", "50", "--format", r"{folder}/{name}\0{path}\0").stdout
     rows = [part.removeprefix("\n") for part in found.split("\0") if part.strip("\n")]
     assert set(rows[::2]) == set(rows[1::2]) == every_path(odd)
@@ -66,7 +66,7 @@ def test_open_why_and_status_print_the_real_path(odd: Device) -> None:
 
 
 def test_a_terminal_gets_no_control_and_no_direction(odd: Device) -> None:
-    """All else of a name is printed as it is, so that it can be copied from there."""
+    """The rest of a name is printed as it is, so that it can be copied from there."""
     shown = on_terminal(odd, "search", "tapir", "--limit", "50", "--format", "{name}", NO_COLOR="1")
     for name in NAMES[:7]:
         assert name in shown
@@ -76,7 +76,7 @@ def test_a_terminal_gets_no_control_and_no_direction(odd: Device) -> None:
 
 
 def test_json_can_be_read_whatever_it_holds(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """Names that are no text and signs that a terminal would obey are escaped; others stay as they are."""
+    """Undecodable names and signs that a terminal would obey are escaped; others stay as they are."""
     record = {"path": "caf\udce9", "query": "\x9b2J \u202e"}
     print_json(record)
     print_json({"path": "Räumung\u00a0帳\u3000"})

@@ -1,4 +1,4 @@
-"""`privacy` from the outside, with and without a group."""
+"""`privacy` as a user runs it, with and without a group."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_what_left_without_noise_is_not_called_protected(device: Device, tmp_pat
 
 
 def test_privacy_without_a_group(device: Device) -> None:
-    """Without a group nothing leaves: three lines say so, and how to see what would."""
+    """Three lines say that nothing is sent to a group, and how to see what would be."""
     assert device.run("privacy").stdout == (
         "This device belongs to no group, so it sends nothing to one.\n"
         "Privacy ledger: nothing was ever sent.\n"
@@ -39,7 +39,7 @@ def test_privacy_without_a_group(device: Device) -> None:
 
 
 def test_in_a_group_privacy_says_what_the_notes_can_tell(device: Device, tmp_path: Path) -> None:
-    """The sentences that were agreed to stand above the list of records, in words and in JSON."""
+    """The agreed sentences come before the list of records, in words and in JSON."""
     with serving(tmp_path / "quiet") as group:
         joined = device.run("join", group.link(), "--yes")
     shown = device.run("privacy").stdout

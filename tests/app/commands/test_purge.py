@@ -1,4 +1,4 @@
-"""`purge` from the outside: it names, asks, and deletes."""
+"""`purge` as a user runs it: it lists, asks, and deletes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def purge(device: Device, answer: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_it_asks_and_deletes(device: Device) -> None:
-    """Each thing with its size; "n" keeps all, "y" and --yes do it; then all can begin anew."""
+    """Each thing with its size; "n" keeps all, "y" and --yes delete; then everything can start anew."""
     device.index()
     kept = purge(device, "n\n")
     assert kept.returncode == 130

@@ -22,7 +22,7 @@ def test_plain_lines_are_path_title_part_snippet(indexed: Device) -> None:
 
 
 def test_explain_tells_why_on_plain_output(indexed: Device) -> None:
-    """--explain adds a sentence, and what sets a result apart from its neighbour."""
+    """--explain adds a sentence, and what distinguishes a result from its neighbour."""
     done = indexed.run("search", "heron", "--explain", "--no-explore")
     assert "stands at 1" in done.stdout
     assert "against result 2, of which" in done.stdout
@@ -30,7 +30,7 @@ def test_explain_tells_why_on_plain_output(indexed: Device) -> None:
 
 
 def test_a_terminal_gets_wrapped_and_coloured_lines(indexed: Device) -> None:
-    """On a terminal results have colour and fit its width; NO_COLOR takes the colour away."""
+    """On a terminal results have colour and fit its width; NO_COLOR removes the colour."""
     coloured = on_terminal(indexed, "search", "heron")
     assert "\x1b[" in coloured
     plain = on_terminal(indexed, "search", "heron", NO_COLOR="1")
@@ -41,7 +41,7 @@ def test_a_terminal_gets_wrapped_and_coloured_lines(indexed: Device) -> None:
 
 
 def test_a_narrow_terminal_still_tells_which_file_it_is(device: Device) -> None:
-    """Neither the type and the day nor a long heading take the room of the title and of the end of the path."""
+    """Type, day and long headings leave room for the title and the end of the path."""
     long = "Remarks on everything that was ever said in this house about herons, and on who said it and when"
     (device.notes / "diary.md").write_text(f"# Diary\n\n## {long}\n\nA pangolin came by.\n", encoding="utf-8")
     device.index()

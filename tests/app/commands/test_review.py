@@ -1,4 +1,4 @@
-"""`review` from the outside: a dialogue in lines, JSON for programs, and what is done with what was judged."""
+"""`review` as a user runs it: a dialogue in lines, JSON for programs, and uses of the judgements."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def test_a_dialogue_in_lines(device: Device) -> None:
     device.index()
     done = answered(device, "kingfisher", "fish", answers="what\nt\nyes\nn\nu\nl\nq\n")
     assert done.returncode == 0, done.stderr
-    assert "[1 of 6] 0 found, too few to tell of how many" in done.stdout
+    assert "[1 of 6] 0 found, too few to estimate how many there are" in done.stdout
     assert str(device.notes / "birds" / "kingfisher.md") in done.stdout
     assert "It nests in river banks." in done.stdout
     assert done.stdout.count("[2 of 6]") == 3  # the second one answered, taken back, and put off
-    assert done.stdout.endswith("1 found, too few to tell of how many\n")
+    assert done.stdout.endswith("1 found, too few to estimate how many there are\n")
     listed = device.run("review", "--list").stdout
     assert listed.startswith("1\t")
     assert listed.endswith("\t1 found, 1 read\tkingfisher fish\n")
 
 
 def test_without_an_index_nothing_is_begun(device: Device) -> None:
-    """It says what to do, as a search does, and no review is left behind."""
+    """It says what to do, as a search does, and leaves no review behind."""
     done = answered(device, "fish", answers="")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "foltr-search: nothing is indexed yet; to begin: `foltr-search index FOLDER`\n"
@@ -52,7 +52,7 @@ def test_without_an_index_nothing_is_begun(device: Device) -> None:
 
 
 def test_programs_get_a_line_of_json_a_document(device: Device) -> None:
-    """All documents, and then the end; going on afterwards has nothing to ask."""
+    """All documents, then the end; a second run has nothing left to ask."""
     device.index()
     done = answered(device, "--json", "fish", answers="y\n" * 3 + "n\n" * 10)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -66,7 +66,7 @@ def test_programs_get_a_line_of_json_a_document(device: Device) -> None:
 
 
 def test_no_answer_is_lost_by_a_kill(device: Device) -> None:
-    """Killed whenever the next document was shown, each answer before it stands, and that document comes again."""
+    """After a kill at any shown document, each earlier answer is stored, and that document comes again."""
     device.index()
     shown: list[dict[str, Any]] = []
     for n_answered in range(4):
@@ -85,7 +85,7 @@ def test_no_answer_is_lost_by_a_kill(device: Device) -> None:
 
 
 def test_what_is_done_with_what_was_judged(device: Device, tmp_path: Path) -> None:
-    """An account, a saved search, picks, and forgetting; none of them asks anything."""
+    """A report, a saved search, picks, and forgetting; none of them asks anything."""
     device.index()
     answered(device, "river", answers="y\ny\nn\nn\nn\nn\n")
     report = tmp_path / "found.md"
@@ -104,7 +104,7 @@ def test_what_is_done_with_what_was_judged(device: Device, tmp_path: Path) -> No
 
 
 def test_a_report_of_no_named_review_is_of_the_newest(device: Device, tmp_path: Path) -> None:
-    """It says which one; where none was begun, it says that. What teaches or deletes wants to be told which."""
+    """It says which one, or that there is none. --teach and --forget need a named review."""
     report = tmp_path / "found.md"
     device.index()
     none = device.run("review", "--report", str(report))

@@ -1,4 +1,4 @@
-"""`saved` from the outside, and @name wherever a query is asked."""
+"""`saved` as a user runs it, and @name in any query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def test_a_search_is_saved_used_and_removed(device: Device) -> None:
-    """With more words after it, and the same as its text but for the place of what is said; completed behind @."""
+    """It works with more words after it, equals its text except for positions, and is completed after @."""
     device.index()
     empty = device.run("saved")
     assert (empty.returncode, "add one with foltr-search saved add" in empty.stderr) == (1, True)

@@ -1,4 +1,4 @@
-"""`search` from the outside: results on stdout alone, exit codes, output formats, the same order each time."""
+"""`search` as a user runs it: only results on stdout, exit codes, output formats, the same order each time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def paths(stdout: str) -> list[str]:
 
 
 def test_found_nothing_found_and_error_have_exit_codes_0_1_2(indexed: Device) -> None:
-    """Exit codes as grep has them; only what was found is on stdout."""
+    """Exit codes are those of grep; stdout has only what was found."""
     found, nothing, error = indexed.run("search", "heron"), indexed.run("search", "zebra"), indexed.run("search")
     assert (found.returncode, nothing.returncode, error.returncode) == (0, 1, 2)
     assert found.stderr == ""
@@ -28,7 +28,7 @@ def test_found_nothing_found_and_error_have_exit_codes_0_1_2(indexed: Device) ->
 
 
 def test_what_is_like_a_result_or_a_file_is_found(indexed: Device) -> None:
-    """Both lead to the same words, further ones narrow; what is not indexed, or like nothing, is said."""
+    """Both lead to the same words, more words narrow; a file that is not indexed, or like no other, is reported."""
     heron = indexed.notes / "birds" / "heron.txt"
     by_path = indexed.run("search", "--like", str(heron))
     assert paths(by_path.stdout)[0] == str(heron)
@@ -44,7 +44,7 @@ def test_what_is_like_a_result_or_a_file_is_found(indexed: Device) -> None:
 
 
 def test_without_an_index_it_says_so(device: Device) -> None:
-    """A first search before any indexing finds nothing and tells what to do."""
+    """A search before any indexing finds nothing and says what to do."""
     done = device.run("search", "heron")
     assert done.returncode == 1
     assert "nothing is indexed yet; to begin: `foltr-search index FOLDER`" in done.stderr
@@ -72,7 +72,7 @@ def test_all_words_are_one_query(indexed: Device) -> None:
     ],
 )
 def test_options_that_cannot_be_are_refused(indexed: Device, options: list[str]) -> None:
-    """Formats exclude one another, and a misspelt option is not taken for a word of the query."""
+    """Formats exclude one another, and a misspelt option is not searched for as a word."""
     assert indexed.run("search", "boat", *options).returncode == 2
 
 
@@ -87,7 +87,7 @@ def test_an_option_is_searched_for_behind_two_dashes(device: Device) -> None:
 
 
 def test_orders_are_those_of_the_search() -> None:
-    """--order offers exactly what the search knows."""
+    """--order offers exactly the orders that the search has."""
     assert ORDERS == KNOWN_ORDERS
 
 
@@ -103,7 +103,7 @@ def test_order_and_limit(indexed: Device) -> None:
 
 
 def test_colour_may_be_wanted_in_a_pipe(indexed: Device) -> None:
-    """With `--color always` a pager gets the page as a terminal does; a pipe alone gets lines for programs."""
+    """With `--color always` a pager gets the page as a terminal does; otherwise a pipe gets lines for programs."""
     page, lines = indexed.run("search", "heron", "--color", "always"), indexed.run("search", "heron")
     assert "\x1b[31m\x1b[1m" in page.stdout
     assert "\x1b" not in lines.stdout
@@ -134,7 +134,7 @@ def test_line_column_page_and_author_in_a_format(device: Device) -> None:
 
 
 def test_a_malformed_query_still_answers_and_points_at_the_place(indexed: Device) -> None:
-    """What was not understood is shown under the query on stderr; the rest is answered."""
+    """What was not understood is marked under the query on stderr; the rest is answered."""
     done = indexed.run("search", "boat (")
     assert done.returncode == 0
     assert paths(done.stdout) == [str(indexed.notes / "tax" / "invoice.html")]
@@ -144,7 +144,7 @@ def test_a_malformed_query_still_answers_and_points_at_the_place(indexed: Device
 
 
 def test_of_a_pasted_page_only_the_place_is_shown(indexed: Device) -> None:
-    """Not the whole of it for each thing that was not understood, and nothing of it is obeyed by the terminal."""
+    """Each problem shows only its surroundings, and nothing of it is obeyed by the terminal."""
     done = indexed.run("search", "boat \x1b[2J 日本語 (" + " rental" * 3000)
     assert done.returncode == 0
     assert max(map(len, done.stderr.splitlines())) < 120
@@ -154,7 +154,7 @@ def test_of_a_pasted_page_only_the_place_is_shown(indexed: Device) -> None:
 
 
 def test_a_misspelt_word_is_searched_as_it_was_meant(indexed: Device) -> None:
-    """And said, in a line and in JSON; --as-typed keeps to the word and suggests."""
+    """A line and JSON say so; --as-typed searches for the word itself and suggests."""
     corrected = indexed.run("search", "kingfsher", "--json")
     assert "showing results for: kingfisher" in corrected.stderr
     assert json.loads(corrected.stdout.splitlines()[0])["searched"] == "kingfisher"
@@ -173,7 +173,7 @@ def test_a_blank_query_finds_nothing(indexed: Device, query: str) -> None:
 
 
 def test_an_excerpt_of_plain_text_has_no_rules(device: Device) -> None:
-    """What underlines a heading in a text is not what was asked for."""
+    """Lines that underline a heading in a text are left out."""
     (device.notes / "boats.txt").write_text("Boats\n=====\n\nNAME\n----\na halyard\n", encoding="utf-8")
     device.index()
     shown = json.loads(device.run("search", "halyard", "--json").stdout)["snippet"]["text"]
@@ -181,7 +181,7 @@ def test_an_excerpt_of_plain_text_has_no_rules(device: Device) -> None:
 
 
 def test_a_result_of_an_html_page_names_its_heading(device: Device) -> None:
-    """The heading over the passage, and no number of a page, which HTML has none of."""
+    """The heading over the passage is shown, and no page number, because HTML has none."""
     page = "<title>Boats</title><h1>Boats</h1><p>first<h2>Sails</h2><p>jib<h2>Ropes</h2><p>the halyard is worn</p>"
     (device.notes / "boats.html").write_text(page, encoding="utf-8")
     device.index()

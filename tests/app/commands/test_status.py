@@ -1,4 +1,4 @@
-"""`status` from the outside."""
+"""`status` as a user runs it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_status_counts_and_lists_failures(device: Device) -> None:
 
 
 def test_folders_that_are_chosen_and_not_read_yet_are_named(device: Device) -> None:
-    """As after a restore, or where the first index came to no end."""
+    """As after a restore, or if the first index did not finish."""
     remember_root(Paths(device.home, device.data_dir), device.notes)
     assert f"folders:      {device.notes}\n" in device.run("status").stdout
 
@@ -55,7 +55,7 @@ def test_an_index_of_another_version_is_named_beside_what_is_known(device: Devic
 
 
 def test_while_an_index_is_made_a_search_names_who_makes_it(device: Device) -> None:
-    """As after an upgrade, before the first commit: to index is no advice then."""
+    """As after an upgrade, before the first commit, when the advice to index would be wrong."""
     folder = Paths(device.home, device.data_dir).index
     assert "to begin: `foltr-search index FOLDER`" in device.run("search", "heron").stderr
     told = "nothing can be searched yet; indexing is under way: foltr-search watch (process"
@@ -82,7 +82,7 @@ def test_an_archive_of_many_damaged_files_is_one_line(device: Device) -> None:
 
 
 def test_a_file_of_the_year_2300_is_found_and_stops_nothing(device: Device) -> None:
-    """A date beyond what a database can hold is the nearest that can be: `index` ends well, and finds the file."""
+    """A date beyond what a database can store becomes the nearest possible one; the file is found."""
     path = device.notes / "later.txt"
     path.write_text("a heron of the future")
     os.utime(path, (10_413_792_000, 10_413_792_000))
@@ -106,7 +106,7 @@ def test_pictures_that_nothing_here_can_read_do_not_wait(device: Device) -> None
 
 
 def test_folders_that_are_away_are_named(device: Device) -> None:
-    """A chosen folder that is not there is named with what to do, until it is forgotten."""
+    """A missing chosen folder is named with a remedy, until it is forgotten."""
     device.index()
     shutil.move(device.notes, device.notes.with_name("elsewhere"))
     device.run("index", "-q")
@@ -118,7 +118,7 @@ def test_folders_that_are_away_are_named(device: Device) -> None:
 
 
 def test_folders_that_rules_leave_out_are_named_with_their_numbers(device: Device) -> None:
-    """The folder of most files first, with what takes it in; `why` says so of a file in it, and then it is found."""
+    """Most files first, with the remedy; `why` says the same of a file in it, and following it the file is found."""
     for n in range(4):
         mail = device.notes / f".Archive/cur/{n}.host:2,S"
         mail.parent.mkdir(parents=True, exist_ok=True)
@@ -127,7 +127,7 @@ def test_folders_that_rules_leave_out_are_named_with_their_numbers(device: Devic
     (device.notes / ".secret").mkdir()
     (device.notes / ".secret/a.txt").write_text("x")
     device.index()
-    helps = "`foltr-search index --source maildir` takes it in"
+    helps = "`foltr-search index --source maildir` includes it"
     shown = device.run("status").stdout
     assert "left out:     5 files (`foltr-search status --left-out` lists them)" in shown
     assert f"{device.notes / '.Archive'}, 4 files, hidden, {helps}" in shown
@@ -143,7 +143,7 @@ def test_folders_that_rules_leave_out_are_named_with_their_numbers(device: Devic
 
 
 def test_the_size_is_that_of_all_that_lies_in_the_data_folder(device: Device) -> None:
-    """As `du` counts it, not the index alone."""
+    """As `du` counts it, not only the index."""
     device.index()
     device.run("status")  # makes what a first question makes
     there = sum(path.stat().st_size for path in device.data_dir.rglob("*"))

@@ -1,4 +1,4 @@
-"""`invite` and `vouch` as they are typed, in a group of the operator's and members' invites, whose server moves."""
+"""`invite` and `vouch` as a user types them, in a group with operator's and members' invites whose server moves."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def test_the_pen_takes_along_what_was_spent(group: Group, tmp_path: Path) -> Non
         laptop.devices().hand_pen("desk")
     sync(laptop, nobody)
     assert "was answered before" in " ".join(sync(desk).said)
-    with Store(laptop.paths.state) as store, pytest.raises(FederationError, match="do this there"):
+    with Store(laptop.paths.state) as store, pytest.raises(FederationError, match="run this there"):
         answering_device.speaker(store)
     with person_of_their_own(tmp_path / "other") as other:
         other.join(group)

@@ -263,7 +263,7 @@ def test_a_full_depot_is_made_room_in_or_said(group: Running, tmp_path: Path, mo
     limited(group, depot_files=len(rows(group)), depot_bytes=1)
     desk.open("fish", "heron.txt")
     line = said(desk)
-    assert "the server keeps no more files for this member" in line
+    assert "the server stores no more files for this member" in line
     assert "devices sync --folder" in line
     laptop.open("fish", "stork.txt")
     limited(group, depot_files=500, depot_bytes=1 << 25)
@@ -435,7 +435,7 @@ def test_an_older_server_is_said(group: Running, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(
         server_depot.Transport, "post", lambda self, path, body: Transport.get(self, "/v1/elsewhere", signed=False)
     )
-    with pytest.raises(DevicesError, match=r"is of a version that keeps nothing .*\(--folder\)"):
+    with pytest.raises(DevicesError, match=r"is of a version that stores nothing .*\(--folder\)"):
         laptop.begin()
     assert read_keys(laptop.paths) is None
 

@@ -103,7 +103,7 @@ def test_an_untested_ranker_is_believed_beyond_its_noise(make_person: Make) -> N
     person = make_person()
     theta = theta_prior() + 3.0 * lover_of("recent_week")
     offered = msgspec.structs.replace(model(theta), noise=0.7)
-    assert "what is more than noise (only 0" in consider(person.store, person.settings, DEFAULT, offered, now=1)
+    assert "that is more than noise (only 0" in consider(person.store, person.settings, DEFAULT, offered, now=1)
     adopted = group_ranker.load(person.store)
     assert adopted is not None
     expected = theta_prior() + (1 - 3 * 0.7**2 / 9) * 3.0 * lover_of("recent_week")

@@ -92,7 +92,7 @@ def test_an_earlier_state_hears_that_the_round_was_answered(group: Group, person
     assert person.sync().sent
     charged, why = other.sync().said[:2]
     assert charged == "counted as spent from now on: 1 round that the server has had from you"
-    assert why == "round 1 was answered before: by a state that this one is a copy of"
+    assert why == "round 1 was answered before: by the folder that this one is a copy of"
     assert len(ledger.entries(other.store)) == 1
 
 

@@ -166,7 +166,7 @@ def test_an_old_announcement_sent_again(group: Group, make_person: Make) -> None
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"theta": encode_vector(np.zeros(N_FEATURES + 1))}, "sent a model that cannot be|another model"),
+        ({"theta": encode_vector(np.zeros(N_FEATURES + 1))}, "sent a model that is not valid|another model"),
         ({"theta": encode_vector(np.full(N_FEATURES, np.nan))}, "not finite"),
         ({"theta": encode_vector(np.full(N_FEATURES, 1e9))}, "a weight or noise beyond"),
         ({"noise": 1e308}, "a weight or noise beyond"),

@@ -68,7 +68,7 @@ def test_a_device_takes_over_the_groups_new_name(group: Group, person: Person) -
     before = person.join(group)
     with writing(group.made.engine) as connection:
         set_fact(connection, "group", "grey\x1b[2J herons")
-    assert person.sync().said[0] == f"the group {before.group} is called grey\ufffd[2J herons from now on"
+    assert person.sync().said[0] == f"the group {before.group} is now called grey\ufffd[2J herons"
     after = membership.member(person.store)
     assert after.group == "grey\ufffd[2J herons"
     assert (after.group_id, after.device) == (before.group_id, before.device)

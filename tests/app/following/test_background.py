@@ -32,7 +32,7 @@ def paths(tmp_path: Path) -> Paths:
 def test_it_reports_what_it_indexes_and_ends_when_asked(
     paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reports come over as they are made; a folder called `app` in the current directory is not run."""
+    """Reports arrive as they are made; a folder called `app` in the current directory is not run."""
     trap = tmp_path / "here" / "app"
     trap.mkdir(parents=True)
     (trap / "__init__.py").write_text("raise SystemExit('the wrong program')")
@@ -56,7 +56,8 @@ def test_it_reports_what_it_indexes_and_ends_when_asked(
 
 
 def test_a_process_that_was_replaced_says_nothing_more(paths: Paths) -> None:
-    """Its last words would stay on the screen: that another one follows the changes, when that one is its successor."""
+    """Its last line, that another process follows the changes, would stay on the screen although that is its
+    successor."""
     last = Progress(phase="idle", note="watch (process 4711) follows the changes")
     reports: list[Progress] = []
     indexer = BackgroundIndexer(paths, reports.append)
@@ -107,7 +108,7 @@ def test_a_process_that_cannot_start_says_so(tmp_path: Path) -> None:
 
 
 def test_a_data_folder_that_cannot_be_written_is_why_indexing_ends(paths: Paths) -> None:
-    """The error is told as the command would tell it; the thread that waits for the screen's end aborts nothing."""
+    """The error reads as the command's would; the thread that waits for the screen's end aborts nothing."""
     (paths.data_dir / "watch.lock").mkdir()
     reports: list[Progress] = []
     indexer = BackgroundIndexer(paths, reports.append)

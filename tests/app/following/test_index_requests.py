@@ -1,4 +1,4 @@
-"""`index`, done by the process that follows changes: the same work in the same words, and alone where it cannot be."""
+"""`index`, done by the process that follows changes: the same work with the same output, or alone if that cannot be."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ CHANGES: tuple[Callable[[Path], object], ...] = (
 
 
 def test_the_same_work_is_told_in_the_same_words(device: Device) -> None:
-    """Counts, failures and exit code of each kind of change that nobody reported, beside those of the command alone."""
+    """Counts, failures and exit code of each kind of unreported change, compared with the command alone."""
     device.index()
     expected = []
     for change in CHANGES:
@@ -114,7 +114,7 @@ class Work:
 
 
 def test_with_quiet_the_command_does_not_wait_for_meaning(device: Device) -> None:
-    """Whoever sees how far it is waits to the end; a script goes on once words can be searched."""
+    """With progress shown it waits to the end; with --quiet it ends once words can be searched."""
     work = Work()
     device.data_dir.mkdir()
     with IndexRequests(device.data_dir) as requests:
@@ -134,7 +134,7 @@ def test_with_quiet_the_command_does_not_wait_for_meaning(device: Device) -> Non
 
 
 def test_a_file_of_before_it_began_is_found(device: Device) -> None:
-    """What changed while nobody followed is there when the first call is answered, by `serve` as by `watch`."""
+    """Changes made while nothing followed are indexed when the first call is answered, by `serve` and `watch`."""
     device.index()
     (device.notes / "bittern.txt").write_text("a bittern booms", encoding="ascii")
     with serving(device, "--pause-on-battery"):
@@ -143,7 +143,7 @@ def test_a_file_of_before_it_began_is_found(device: Device) -> None:
 
 
 def test_a_process_that_is_stopped_or_killed_is_done_without(device: Device) -> None:
-    """The command works alone, and so it does when its helper dies at work."""
+    """The command works alone, even if its helper dies at work."""
     device.index()
     with following(device, **UNSEEN) as process:
         os.kill(process.pid or 0, signal.SIGSTOP)
@@ -191,7 +191,7 @@ def until_it_works(caller: subprocess.Popen[str]) -> None:
 
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_an_interrupt_ends_the_work_early_and_keeps_what_is_done(device: Device, is_killed: bool) -> None:
-    """Ctrl-C: what the command alone says, and its exit code; a caller that is gone is no harm to the next."""
+    """Ctrl-C gives the output and exit code of the command alone; a vanished caller does not harm the next."""
     device.index()
     one = {"FOLTR_INDEX__WORKERS": "1"}
     with following(device, **UNSEEN, **one):
@@ -244,7 +244,7 @@ def test_a_folder_that_is_named_is_remembered_and_followed(device: Device) -> No
 
 @pytest.mark.parametrize("variables", [{}, UNSEEN], ids=["watched", "not watched"])
 def test_a_folder_that_others_choose_is_followed_at_once(device: Device, variables: dict[str, str]) -> None:
-    """As the screen's first question and a command that works alone remember one: nobody has to ask for a scan."""
+    """Such as one remembered by the screen's first question or by a command alone; no scan need be requested."""
     device.index()
     (device.home / "more").mkdir()
     (device.home / "more" / "new.txt").write_text("a bittern booms", encoding="ascii")
@@ -254,7 +254,7 @@ def test_a_folder_that_others_choose_is_followed_at_once(device: Device, variabl
 
 
 def test_many_at_once_are_answered_one_after_another(device: Device) -> None:
-    """Each gets its own whole answer."""
+    """Each gets its whole answer."""
     device.index()
     with following(device, **UNSEEN):
         callers = [

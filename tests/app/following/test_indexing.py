@@ -59,7 +59,7 @@ def known(paths: Paths) -> set[str]:
 
 
 def test_the_chosen_folders_are_indexed(paths: Paths, notes: Path) -> None:
-    """Without roots the remembered folders are meant; progress ends idle and complete."""
+    """Without roots the remembered folders are used; progress ends idle and complete."""
     reports: list[Progress] = []
     summary = update_index(SETTINGS, paths, on_progress=reports.append)
     assert (summary.n_new, summary.n_documents) == (2, 2)
@@ -79,7 +79,7 @@ def test_nothing_is_written_outside_the_data_folder_and_all_of_it_is_private(pat
 
 
 def test_a_data_folder_inside_a_root_is_not_indexed(tmp_path: Path) -> None:
-    """The program never indexes its own folders, also where they lie among the user's files."""
+    """The program never indexes its own folders, even if they are among the user's files."""
     (tmp_path / "a.txt").write_text("heron")
     paths = Paths(config_dir=tmp_path / "device", data_dir=tmp_path / "device")
     for _ in range(2):
@@ -161,7 +161,7 @@ def test_picks_follow_a_moved_file(paths: Paths, notes: Path) -> None:
 
 
 def test_picks_stay_out_of_it_when_they_are_switched_off(paths: Paths, notes: Path) -> None:
-    """With nothing remembered, a move makes no state."""
+    """If nothing is remembered, a move makes no state."""
     settings = Settings(index=SETTINGS.index, learning=LearningSettings(remember_picks=False))
     update_index(settings, paths)
     (notes / "a.txt").rename(notes / "moved.txt")
@@ -201,7 +201,7 @@ def test_watching_keeps_the_index_up_to_date_until_it_is_stopped(
 
 
 def test_two_versions_of_the_program_do_not_undo_what_the_other_made(device: Device) -> None:
-    """Another version makes the index anew while this one follows changes: this one ends, and destroys nothing."""
+    """If another version rebuilds the index while this one follows changes, this one ends and destroys nothing."""
     device.index()
     command = [sys.executable, "-m", "app", "watch", "--events"]
     process = subprocess.Popen(command, env=device.environment(), cwd=device.home, stdout=-1, stderr=-1)
@@ -219,7 +219,7 @@ def test_two_versions_of_the_program_do_not_undo_what_the_other_made(device: Dev
 
 
 def test_who_follows_the_changes_is_said_once(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And once more when another process does: a screen that waits all day has nothing to draw meanwhile."""
+    """And again only when another process does, so that a waiting screen has nothing to redraw."""
     monkeypatch.setattr("app.following.following.give_way", lambda: None)
     monkeypatch.setattr("app.following.following.WAIT_SECONDS", 0.0)
     create_data_folder(paths)
@@ -239,7 +239,7 @@ def test_who_follows_the_changes_is_said_once(paths: Paths, monkeypatch: pytest.
 
 
 def test_two_watchers_take_turns(device: Device) -> None:
-    """At low priority; the second one says who follows the changes, waits, and takes over when the first has ended."""
+    """The second one says who follows the changes, waits at low priority, and takes over when the first ends."""
     device.index()
 
     def watcher() -> subprocess.Popen[bytes]:

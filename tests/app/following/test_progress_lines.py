@@ -45,7 +45,7 @@ def test_without_a_terminal_there_are_plain_lines() -> None:
 
 
 def test_a_note_is_said_once() -> None:
-    """What should stay in sight, as that changes cannot be watched, is a line of its own."""
+    """What should stay visible, such as that changes cannot be watched, is a separate line."""
     log = io.StringIO()
     with ProgressWriter(log) as line:
         for phase in ("polling", "idle", "polling"):
@@ -54,7 +54,7 @@ def test_a_note_is_said_once() -> None:
 
 
 def test_on_a_terminal_the_line_is_drawn_in_place_and_taken_away() -> None:
-    """Two lines over each other, and nothing left behind at the end."""
+    """Two lines are redrawn in place, and nothing is left at the end."""
     terminal = Terminal()
     with ProgressWriter(terminal) as line:
         line.show(INDEXING)
@@ -74,7 +74,7 @@ def test_quiet_says_nothing() -> None:
 
 
 def test_a_summary_names_what_happened_and_what_to_do() -> None:
-    """Only counts above zero are told, and each failure or folder that is gone has its line."""
+    """Only counts above zero are shown, and each failure or missing folder has its line."""
     away = ("/usb is away",) * 7
     summary = UpdateSummary(n_new=1, n_failed=2, n_bytes=2_500_000, seconds=1.5, unavailable=away, stopped=True)
     lines = summarise(summary)

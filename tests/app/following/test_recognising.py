@@ -1,4 +1,4 @@
-"""Pictures with text in them, from the outside: the engines, the worker process and the index are real."""
+"""Text recognised in pictures, as a user runs it: engines, worker process and index are real."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def found(device: Device, query: str) -> list[str]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_text_of_pictures_is_found_once_it_is_asked_for(device: Device, engine: str) -> None:
-    """Not before; a damaged picture is passed over; a rebuilt index has the texts without reading them again."""
+    """Not before; a damaged picture is skipped; a rebuilt index has the texts without reading them again."""
     picture(device.notes / "screenshot.png", "The bittern booms tonight")
     picture(device.notes / "scan.pdf", "Receipt of the bittern club")
     (device.notes / "broken.png").write_bytes(b"\x89PNG\r\n and no more")
@@ -100,7 +100,7 @@ def test_the_text_of_pictures_is_found_once_it_is_asked_for(device: Device, engi
 
 
 def test_an_engine_that_is_not_there_is_named(device: Device) -> None:
-    """Wanted by name, without the data it needs: one line, and nothing is indexed."""
+    """If it is set but lacks its data, one line says so, and nothing is indexed."""
     done = device.run("index", "--ocr", str(device.notes), env={
         "FOLTR_OCR__ENGINE": "tesseract", "FOLTR_OCR__LANGUAGES": '["klingon"]'
     })  # fmt: skip
@@ -125,7 +125,7 @@ except PermissionError as error:
 
 
 def test_only_a_picture_without_a_text_of_its_own_is_given_one(tmp_path: Path) -> None:
-    """Not a member of an archive either, nor a document of another kind with the same bytes."""
+    """Neither a member of an archive nor another kind of document with the same bytes gets one."""
     store, digest, kind = tmp_path / "ocr.sqlite", b"7" * 32, min(PICTURES.types)
     remember(store, digest, engine="tesseract", pages=["read"], reason="")
     limits = Limits(recognised=str(store))
@@ -136,7 +136,7 @@ def test_only_a_picture_without_a_text_of_its_own_is_given_one(tmp_path: Path) -
 
 
 def test_a_store_that_is_damaged_is_begun_anew(tmp_path: Path) -> None:
-    """A text is kept all the same: following changes would end otherwise."""
+    """New texts are stored all the same; else following changes would end."""
     store = tmp_path / "ocr.sqlite"
     store.write_text("no database")
     assert tried(store) == {}
@@ -145,7 +145,7 @@ def test_a_store_that_is_damaged_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_a_store_that_cannot_grow_says_so_in_one_line(tmp_path: Path) -> None:
-    """What it holds already stays."""
+    """Its present contents stay."""
     remember(tmp_path / "ocr.sqlite", b"kept", engine="one", pages=["text"])
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
@@ -158,7 +158,7 @@ def test_a_store_that_cannot_grow_says_so_in_one_line(tmp_path: Path) -> None:
 
 
 def test_a_text_is_kept_by_the_content_it_was_made_of(tmp_path: Path) -> None:
-    """Another content has none; a second text replaces the first; no file, no texts; the time of a day is added up."""
+    """Another content has none; a second text replaces the first; deleted files lose theirs; a day's time is summed."""
     store = tmp_path / "ocr.sqlite"
     assert recall_pages(store, b"1") is None
     assert (tried(store), seconds_since(store, 0.0, "a")) == ({}, 0.0)
@@ -208,7 +208,7 @@ def digest_of(paths: Paths, path: Path) -> bytes:
 
 
 def test_a_day_has_so_much_processor_time_and_no_more(paths: Paths, notes: Path, recognising: Recognising) -> None:
-    """Once it is spent nothing is begun, and the reason is said; no bound, no reason, nor time still to come."""
+    """When it is used up nothing is begun, and the reason is given; without a limit there is no reason."""
     reports: list[Progress] = []
     label = recognising._label
     remember(paths.data_dir / "ocr.sqlite", b"other", engine=label, pages=[], seconds=3_600.0)
@@ -233,7 +233,7 @@ needs_speech = pytest.mark.skipif(speech.choose()[0] is None, reason=speech.choo
 
 @needs_speech
 def test_what_was_said_is_found_with_its_moment_and_opened_there(device: Device) -> None:
-    """Not before it is asked for; a player that can begins at that moment; a rebuilt index has the texts."""
+    """Only once requested; a capable player begins at that moment; a rebuilt index keeps the texts."""
     shutil.copy(SPOKEN, device.notes / "memo.ogg")
     (device.notes / "broken.mp4").write_bytes(bytes(range(256)) * 10)
     device.index()
@@ -271,7 +271,7 @@ def listening(paths: Paths, notes: Path) -> Iterator[Recognising]:
 def test_a_recording_that_was_begun_goes_on_and_is_found_when_it_is_done(
     paths: Paths, notes: Path, listening: Recognising
 ) -> None:
-    """What was kept before a kill is not heard again, and what is half done is in no index."""
+    """What was stored before a kill is not recognised again, and unfinished text is in no index."""
     store, digest = paths.data_dir / "ocr.sqlite", digest_of(paths, notes / "memo.ogg")
     remember(store, digest, engine="whisper-base", pages=["kept", ""], reason="so far first 0 minutes")
     document = ExtractedDocument(text="", type="audio")
@@ -289,7 +289,7 @@ def test_a_recording_that_was_begun_goes_on_and_is_found_when_it_is_done(
 def test_what_was_heard_of_a_recording_stays_when_the_rest_cannot_be(
     paths: Paths, notes: Path, listening: Recognising
 ) -> None:
-    """It says how far it came, and why no further."""
+    """The text says how far it reaches, and why no further."""
     store, digest = paths.data_dir / "ocr.sqlite", digest_of(paths, notes / "memo.ogg")
     remember(store, digest, engine="whisper-base", pages=["kept"], reason="so far first 10 minutes")
     listening._now = Unrecognised(str(notes / "memo.ogg"), digest)
@@ -299,7 +299,7 @@ def test_what_was_heard_of_a_recording_stays_when_the_rest_cannot_be(
 
 
 def test_what_one_engine_could_not_read_another_one_tries(paths: Paths, notes: Path, recognising: Recognising) -> None:
-    """A content with a text is left alone, whoever made it; one without is tried again by another engine."""
+    """A content with a text is left alone, whichever engine made it; one without is tried by another engine."""
     store, digest = paths.data_dir / "ocr.sqlite", digest_of(paths, notes / "sign.png")
     remember(store, digest, engine="another", pages=[], reason="too dark")
     while recognising.step():
@@ -309,7 +309,7 @@ def test_what_one_engine_could_not_read_another_one_tries(paths: Paths, notes: P
 
 
 def test_a_text_belongs_to_the_content_that_was_read(paths: Paths, notes: Path, recognising: Recognising) -> None:
-    """The picture is another one by the time it is read: nothing is kept for the old content, and the new has its."""
+    """If the picture changes before it is read, the text is stored for the new content only."""
     store, before = paths.data_dir / "ocr.sqlite", digest_of(paths, notes / "sign.png")
     picture(notes / "sign.png", "Mind the zebra")
     while recognising.step():
@@ -328,7 +328,7 @@ def test_a_picture_that_is_gone_is_no_failure(paths: Paths, notes: Path, recogni
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a stopped process with its parent")
 def test_a_file_in_hand_stands_still_as_soon_as_it_must_wait(paths: Paths, recognising: Recognising) -> None:
-    """On battery, say: the reader stops at the next moment, why is said, and on mains it goes on with the same file."""
+    """On battery, for example, the reader pauses at once with a reason, and on mains continues the same file."""
     before, reports, why = set(multiprocessing.active_children()), list[Progress](), [""]
     with (
         closing(Catalogue.open(paths.catalogue)) as catalogue,
@@ -352,7 +352,7 @@ def test_a_file_in_hand_stands_still_as_soon_as_it_must_wait(paths: Paths, recog
 
 @needs_engine
 def test_no_reader_is_left_behind(paths: Paths, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stopped while it recognises, the follower of changes ends the process that had the file in hand."""
+    """If the follower of changes is stopped while it recognises, it ends the reading process."""
     monkeypatch.setattr("app.following.following.give_way", lambda: None)  # there is no way back for this process
     picture(notes / "sign.png", "Mind the okapi")
     before, stop = multiprocessing.active_children(), threading.Event()
@@ -373,7 +373,7 @@ WORDS = ("okapi", "zebra", "otter")
 
 @needs_engine
 def test_following_changes_recognises_once_that_is_switched_on(device: Device) -> None:
-    """Killed in the middle, it goes on where it was: no text is lost, made again or half there. Off: none."""
+    """After a kill it continues: no text is lost, made twice or incomplete. Switched off, it makes none."""
     for word in WORDS:
         picture(device.notes / f"{word}.png", f"Please feed the {word}")
     device.index()

@@ -1,4 +1,4 @@
-"""Making vectors with the user's settings: after an update, and while changes are followed."""
+"""Computing vectors with the user's settings: after an update, and while changes are followed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def making(settings: Settings, paths: Paths, reports: list[Progress], *, why: st
 def test_who_does_not_wait_hears_whether_it_goes_on(
     paths: Paths, settings: Settings, notes: Path, seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A little is made at once: all of what little is missing, else a start."""
+    """A small amount is computed at once: all that is missing, or a first part."""
     update_index(settings, paths, roots=[str(notes)])
     monkeypatch.setattr(VectorMaker.step, "__defaults__", (seconds,))
     stop, requests = threading.Event(), IndexRequests(paths.data_dir)
@@ -81,7 +81,7 @@ def test_who_does_not_wait_hears_whether_it_goes_on(
 def test_it_reports_how_far_it_is_and_waits_where_it_may_not_work(
     settings: Settings, paths: Paths, notes: Path
 ) -> None:
-    """On battery nothing is made and the reason is said; else documents are counted to the end."""
+    """On battery nothing is computed and the reason is given; else documents are counted to the end."""
     update_index(settings, paths, roots=(str(notes),))
     reports: list[Progress] = []
     assert not making(settings, paths, reports, why="on battery").step()
@@ -112,7 +112,7 @@ def test_an_encoder_that_cannot_be_read_is_named_once(settings: Settings, paths:
 
 
 def test_what_was_opened_is_read_first(settings: Settings, paths: Paths, notes: Path) -> None:
-    """The oldest of three files was opened: it comes before the newer ones."""
+    """The oldest of three files was opened, so it comes before the newer ones."""
     update_index(settings, paths, roots=(str(notes),))
     with Store(paths.state) as store:
         picks = Picks(store, load_key(paths.key, store))
@@ -127,7 +127,7 @@ def test_what_was_opened_is_read_first(settings: Settings, paths: Paths, notes: 
 
 
 def test_watching_makes_vectors_when_nothing_changes(settings: Settings, paths: Paths, notes: Path) -> None:
-    """Of the files that were there, and of one that comes later, while the text index goes on first."""
+    """For existing files and for one that comes later, whose words are indexed first."""
     remember_root(paths, notes)
     stop, reports = threading.Event(), list[Progress]()
     mains = msgspec.structs.replace(settings.meaning, pause_on_battery=False)

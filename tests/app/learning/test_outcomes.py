@@ -85,7 +85,7 @@ def test_openings_of_one_day_are_not_told_apart_from_one_another() -> None:
         ),
         (
             [(1, 2), (2, 1)] * 20,
-            "No difference to be told yet: what you opened stood about where it would with plain word matching "
+            "No difference to be seen yet: what you opened stood about where it would with plain word matching "
             "(between 0.3 lower and 0.3 higher, over 40 openings).",
         ),
     ],

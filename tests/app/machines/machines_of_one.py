@@ -1,4 +1,4 @@
-"""Machines of one person below one folder, and a child process in the place of ssh that answers for each."""
+"""Machines of one person in one folder, and a child process in place of ssh that answers for each."""
 
 from __future__ import annotations
 

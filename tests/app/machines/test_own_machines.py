@@ -1,4 +1,4 @@
-"""Several machines asked as one: the page is that of one index of all, and no machine spoils another's."""
+"""Several machines searched as one: the page equals that of one index of all, and no machine spoils another's part."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_page_of_three_machines_is_that_of_one_index(here_and_every: tuple[S
 
 
 def test_a_result_is_shown_and_opened_as_those_of_this_machine(base: Path, tmp_path: Path) -> None:
-    """With its lines and its text; opened it is a copy that cannot be changed, and a pick where it lies."""
+    """With its lines and its text; opened it is a read-only copy, and a pick on its machine."""
     with searching(base / "here") as here:
         page = here.search(SearchRequest("heron pond", on=("desk",)))
         hit = next(hit for hit in page.hits if hit.machine == "desk")
@@ -101,7 +101,7 @@ def test_a_result_is_shown_and_opened_as_those_of_this_machine(base: Path, tmp_p
 
 
 def test_copies_are_one_row_with_that_of_this_machine_in_front(tmp_path: Path) -> None:
-    """It names the others, too."""
+    """The row names the other machines, too."""
     text = {"heron.txt": "The heron waits for fish."}
     for name in ("here", "desk"):
         make_machine(tmp_path / name, text)
@@ -129,7 +129,7 @@ OTHERS = {
 
 
 def test_what_does_not_answer_is_said_in_a_line_and_spoils_nothing(tmp_path: Path) -> None:
-    """Machines that are dead, older, lying or never end; the page is that of the others."""
+    """Machines that are dead, older, lying or endless give one line each; the others make the page."""
     make_machine(tmp_path / "here", {"heron.txt": "The heron waits for fish."})
     for name, (program, _) in OTHERS.items():
         instead(tmp_path / name, program)
@@ -145,7 +145,7 @@ def test_what_does_not_answer_is_said_in_a_line_and_spoils_nothing(tmp_path: Pat
 
 
 def test_a_machine_that_says_nothing_is_waited_for_so_long(tmp_path: Path) -> None:
-    """And not again for a while by the same process."""
+    """The same process does not wait for it again for a while."""
     make_machine(tmp_path / "here", {"heron.txt": "The heron waits for fish."})
     instead(tmp_path / "silent", "import time; time.sleep(600)")
     with searching(tmp_path / "here", seconds=0.2) as here:
@@ -155,14 +155,14 @@ def test_a_machine_that_says_nothing_is_waited_for_so_long(tmp_path: Path) -> No
 
 
 def test_what_a_page_cannot_need_is_refused(tmp_path: Path) -> None:
-    """A line of 2 MB and more is not taken to its end; a file may be longer."""
+    """A line of 2 MB or more is not read to its end; a file may be longer."""
     make_machine(tmp_path / "here", {"heron.txt": "The heron waits for fish."})
     text = '{"kind": "Known", "statistics": {"n_documents": 9}, "more": "%s"}' % ("x" * 2_000_000)
     instead(tmp_path / "large", said(text))
     with searching(tmp_path / "here") as here:
         page = here.search(SearchRequest("heron", on=("large",)))
     assert (len(page.hits), page.unasked) == (
-        1, ("large: said too much: more than 2 MB, or lines that are no answer",),
+        1, ("large: sent too much: more than 2 MB, or lines that are no answer",),
     )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def test_both_answers_have_one_limit_together(tmp_path: Path) -> None:
 
 
 def test_hanging_up_ends_the_wait(tmp_path: Path) -> None:
-    """Who leaves the screen waits for no machine."""
+    """Leaving the screen waits for no machine."""
     make_machine(tmp_path / "here", {"heron.txt": "The heron waits for fish."})
     instead(tmp_path / "silent", f"open({str(tmp_path / 'asked')!r}, 'w').close()\nimport time\ntime.sleep(600)")
     with searching(tmp_path / "here", seconds=50.0) as here:
@@ -199,7 +199,7 @@ def test_hanging_up_ends_the_wait(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_ends_between_two_answers_costs_only_its_own_part(base: Path) -> None:
-    """It tells what its collection is like, and no more."""
+    """It reported its collection's statistics, but no results."""
     instead(base / "half", said('{"kind": "Known", "statistics": {"n_documents": 9}}') + "; input()")
     with searching(base / "here") as here:
         page = here.search(SearchRequest("heron", on=("half", "desk")))
@@ -208,7 +208,7 @@ def test_a_machine_that_ends_between_two_answers_costs_only_its_own_part(base: P
 
 
 def test_a_machine_that_went_gives_no_lines_and_says_why_it_opens_nothing(base: Path, tmp_path: Path) -> None:
-    """The rows stay; nothing here is taken for what was asked for; of the line to it no process is left."""
+    """Its rows stay; no local file is opened instead; no process of its connection is left."""
     with searching(base / "here") as here:
         before = set(psutil.Process().children())
         page = here.search(SearchRequest("heron", on=("nas",)))
@@ -228,7 +228,7 @@ def test_a_machine_that_went_gives_no_lines_and_says_why_it_opens_nothing(base: 
 
 
 def test_a_file_that_went_there_meanwhile_is_a_sentence(base: Path, tmp_path: Path) -> None:
-    """It says which machine has which file no more, without the system's number of the error."""
+    """It names the machine and the missing file, without the system's error number."""
     with searching(base / "here") as here:
         page = here.search(SearchRequest("heron", on=("nas",)))
         hit = next(hit for hit in page.hits if hit.machine)
@@ -243,7 +243,7 @@ def test_a_file_that_went_there_meanwhile_is_a_sentence(base: Path, tmp_path: Pa
 
 
 def test_a_machine_without_an_index_says_so(base: Path) -> None:
-    """In its line; an empty one here does not keep the others from answering."""
+    """In its line; an empty index here does not keep the others from answering."""
     (base / "fresh").mkdir(exist_ok=True)
     with searching(base / "here") as here:
         assert here.search(SearchRequest("heron", on=("fresh",))).unasked == ("fresh: nothing is indexed there",)

@@ -1,4 +1,4 @@
-"""What another machine says is checked before it is believed."""
+"""What another machine sends is checked before it is believed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def table(**changes: object) -> FarTable:
 
 
 def test_a_table_is_as_it_was_sent() -> None:
-    """Below a name that is none of the own documents, at a path that scp takes, whatever its bytes."""
+    """Under ids that no local document has, at a path in scp's form, whatever its bytes."""
     found = unpacked("desk", table(), 2)
     assert (found.table.rows[0].path, found.table.asides[0].machine) == ("desk:/n/a\udcff.txt", "desk")
     assert found.table.rows[0].doc_id == far_id("desk", 7) < 0
@@ -58,13 +58,13 @@ def test_a_table_is_as_it_was_sent() -> None:
     ],
 )
 def test_what_is_no_table_of_the_question_is_refused(changes: dict[str, object], why: str) -> None:
-    """Numbers that are none, columns of other lengths, unknown kinds of documents."""
+    """Invalid numbers, columns of other lengths, unknown kinds of documents."""
     with pytest.raises(MachineError, match=why):
         unpacked("desk", table(**changes), 2)
 
 
 def test_what_is_printed_as_it_is_was_cleaned() -> None:
-    """Words that others write by hand may hold what a terminal obeys; marks are types and hashes alone."""
+    """Texts may contain what a terminal obeys; marks are only types and hashes."""
     aside = Aside(foreign="\x1b[2J", thread=Thread("\x1b]0;", 2))
     row = msgspec.structs.replace(ROW, truncated="\x07")
     found = unpacked(
@@ -77,7 +77,7 @@ def test_what_is_printed_as_it_is_was_cleaned() -> None:
 
 
 def test_one_document_is_not_told_twice() -> None:
-    """It would take two places of the page."""
+    """It would take two places on the page."""
     one = table()
     lists = {name: getattr(one, name) * 2 for name in ("rows", "paths", "asides", "missing_words", "marks")}
     twice = msgspec.structs.replace(one, columns={name: own * 2 for name, own in one.columns.items()}, **lists)
@@ -86,5 +86,5 @@ def test_one_document_is_not_told_twice() -> None:
 
 
 def test_a_row_is_checked_wherever_it_comes_from() -> None:
-    """Also the one that is brought with a file."""
+    """Even the one that comes with a file."""
     assert there("desk", ROW, b"/x").path == "desk:/x"

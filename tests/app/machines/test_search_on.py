@@ -1,4 +1,4 @@
-"""`search --on` and `open` from the outside: rows of several machines, and what of another one may be used here."""
+"""`search --on` and `open` as a user runs them: rows of several machines, and which of them can be used here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def asking(indexed: Device, tmp_path: Path) -> dict[str, str]:
 
 
 def test_rows_name_their_machine(indexed: Device, asking: dict[str, str], tmp_path: Path) -> None:
-    """In lines and in JSON; what is given to other programs as a path of this machine holds none of them."""
+    """In lines and in JSON; outputs for other programs, which need local paths, leave them out."""
     lines = indexed.run("search", "--on", "desk", "fish", env=asking)
     assert lines.returncode == 0, lines.stderr
     assert f"desk:{tmp_path}/desk/notes/carp.txt\t" in lines.stdout
@@ -37,14 +37,14 @@ def test_rows_name_their_machine(indexed: Device, asking: dict[str, str], tmp_pa
 
 
 def test_without_being_asked_for_no_machine_is(indexed: Device, asking: dict[str, str]) -> None:
-    """Only `--on` or the setting asks others."""
+    """Only `--on` or the setting contacts others."""
     assert "desk:" not in indexed.run("search", "fish", env=asking).stdout
     always = asking | {"FOLTR_DEVICES__ASK": "desk"}
     assert "desk:" in indexed.run("search", "fish", env=always).stdout
 
 
 def test_a_machine_that_is_not_there_is_one_line(indexed: Device, asking: dict[str, str]) -> None:
-    """The own page comes; its exit code is its own."""
+    """The local page comes, with its own exit code."""
     done = indexed.run("search", "--on", "desk,nas", "fish", env=asking)
     assert done.returncode == 0
     assert done.stderr == "foltr-search: nas: ssh: Could not resolve hostname\n"
@@ -52,7 +52,7 @@ def test_a_machine_that_is_not_there_is_one_line(indexed: Device, asking: dict[s
 
 @pytest.mark.parametrize("name", ["-oProxyCommand=touch x", "a b", "desk;id", "$(id)", "desk:22"])
 def test_names_that_ssh_may_misread_are_refused(indexed: Device, asking: dict[str, str], name: str) -> None:
-    """Before anything is started."""
+    """This happens before anything is started."""
     done = indexed.run("search", f"--on={name}", "fish", env=asking)
     assert done.returncode == 2
     assert "wants names of machines" in done.stderr
@@ -61,7 +61,7 @@ def test_names_that_ssh_may_misread_are_refused(indexed: Device, asking: dict[st
 def test_a_result_of_another_machine_is_opened_as_a_copy(
     device: Device, asking: dict[str, str], tmp_path: Path
 ) -> None:
-    """In the folder of opened mails; its place is printed as scp takes it, and it counts as opened there."""
+    """In the folder of opened mails; its place is printed in scp's form, and it counts as opened there."""
     device.index()
     assert device.run("search", "--on", "desk", "carp ponds", env=asking).stdout.startswith("desk:")
     log = device.home / "opened"

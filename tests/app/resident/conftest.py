@@ -1,4 +1,4 @@
-"""A resident process of a device of its own, and what a caller by hand needs."""
+"""A resident process of a separate device, and what a hand-made caller needs."""
 
 from __future__ import annotations
 

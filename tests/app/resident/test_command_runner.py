@@ -1,4 +1,4 @@
-"""A command in the place of another process."""
+"""A command that runs in another process's place."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_process_is_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_each_stream_has_the_encoding_and_the_order_of_the_one_that_asked(tmp_path: Path) -> None:
-    """Usage errors go to its stderr, in its encoding, with its exit code."""
+    """Usage errors go to the caller's stderr, in its encoding, with its exit code."""
     parts = list(protocol.parts(answer(question(tmp_path, "search", "--café", "x"))))
     assert [kind for kind, _ in parts] == [protocol.ERR, protocol.CODE]
     assert b"caf\xe9" in parts[0][1]
@@ -50,14 +50,14 @@ def test_each_stream_has_the_encoding_and_the_order_of_the_one_that_asked(tmp_pa
 
 
 def test_no_encoding_is_left_over_for_the_next(tmp_path: Path) -> None:
-    """Whoever asks after whom; ASCII stands for none, and is UTF-8."""
+    """Whatever the order of callers; ASCII counts as no choice and becomes UTF-8."""
     for encoding, wanted in (("ascii", "utf-8"), ("latin-1", "latin-1"), ("utf-8", "utf-8"), ("ascii", "utf-8")):
         asked = structs.replace(question(tmp_path, "search", "--café", "x"), encodings=(f"{encoding} strict",) * 2)
         assert "café".encode(wanted) in next(protocol.parts(answer(asked)))[1]
 
 
 def test_a_folder_that_is_gone_is_for_the_asking_process(tmp_path: Path) -> None:
-    """It works alone, and says what it says then."""
+    """The caller works alone and reports it."""
     assert [kind for kind, _ in protocol.parts(answer(question(tmp_path / "gone", "status")))] == [protocol.ALONE]
 
 
@@ -99,7 +99,7 @@ def test_nothing_of_a_question_stays(tmp_path: Path, kept_searches: None) -> Non
 
 
 def test_what_the_collector_does_not_see_stays_neither(tmp_path: Path) -> None:
-    """Four hundred questions leave less than a block of memory each, of whatever kind."""
+    """Four hundred questions leave less than one block of memory each, of any kind."""
     asked = question(tmp_path, "config", "path", FOLTR_CONFIG_DIR="here")
 
     def n_blocks(rounds: int) -> int:
@@ -113,7 +113,7 @@ def test_what_the_collector_does_not_see_stays_neither(tmp_path: Path) -> None:
 
 
 def test_an_error_that_no_command_knows_is_left_to_who_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With FOLTR_DEBUG a command does not catch what it cannot explain; this process must go on all the same."""
+    """With FOLTR_DEBUG a command raises unknown errors; the resident process must go on all the same."""
     monkeypatch.setattr("app.cli.program.main", lambda **_: 1 // 0)
     parts = list(protocol.parts(answer(question(tmp_path, "status", FOLTR_DEBUG="1"))))
     assert parts == [(protocol.ALONE, b"ZeroDivisionError: integer division or modulo by zero")]

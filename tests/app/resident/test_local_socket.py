@@ -24,7 +24,7 @@ def taken(listener: LocalListener) -> LocalLine:
 
 @pytest.mark.parametrize("length", [10, 300], ids=["short", "longer than an address"])
 def test_messages_arrive_whole(tmp_path: Path, length: int) -> None:
-    """Any bytes, also beyond what the system keeps at once, over a path of any length; both ends know who calls."""
+    """Any bytes, even beyond the system's buffer, over a path of any length; both ends know the caller."""
     folder = tmp_path / ("d" * (length // 2)) / ("e" * (length // 2))
     folder.mkdir(parents=True)
     path = str(folder / "socket")
@@ -48,7 +48,7 @@ def test_messages_arrive_whole(tmp_path: Path, length: int) -> None:
 
 
 def test_a_message_beyond_the_limit_is_refused(tmp_path: Path) -> None:
-    """The length is looked at before anything is read."""
+    """Its length is checked before anything is read."""
     listener = LocalListener(str(tmp_path / "socket"))
     caller = call(str(tmp_path / "socket"), seconds=60)
     other = taken(listener)
@@ -71,7 +71,7 @@ def test_where_nobody_listens_the_reason_is_told(tmp_path: Path) -> None:
 
 
 def test_a_socket_that_another_has_replaced_is_left_alone(tmp_path: Path) -> None:
-    """Closing takes away one's own socket only."""
+    """Closing removes only one's own socket."""
     path = str(tmp_path / "socket")
     first = LocalListener(path)
     second = LocalListener(path)

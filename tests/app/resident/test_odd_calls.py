@@ -1,4 +1,4 @@
-"""What may come over the two sockets of the resident process, drawn at random: it answers the next question."""
+"""Random input on the two sockets of the resident process: it still answers the next question."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def n_open(process: BaseProcess) -> int:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_next_question_is_answered(device: Device, seed: int) -> None:
-    """By the same process, with no more files open than before."""
+    """By the same process, without more open files than before."""
     device.index()
     with serving(device) as process:
         assert device.run("search", "heron").returncode == 0
@@ -92,7 +92,7 @@ def test_the_next_question_is_answered(device: Device, seed: int) -> None:
 
 
 def test_the_next_wish_to_index_is_granted(device: Device) -> None:
-    """By who follows changes, with no more files open than before."""
+    """By the process that follows changes, without more open files than before."""
     device.index()
     with following(device) as process:
         before = n_open(process)

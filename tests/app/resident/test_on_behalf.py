@@ -20,7 +20,7 @@ def paths(tmp_path: Path) -> Paths:
 
 
 def test_one_is_kept_for_each_settings(paths: Paths) -> None:
-    """The same settings get the same search, others their own; the least recently asked go first, all at last."""
+    """Equal settings share a search, others get another; the least recently used are closed first, all at the end."""
     keeper = OpenSearches()
     settings = [Settings(search=SearchSettings(page_size=size)) for size in range(1, on_behalf.MAX_KEPT + 2)]
     searches = []
@@ -37,7 +37,7 @@ def test_one_is_kept_for_each_settings(paths: Paths) -> None:
 
 
 def test_files_that_were_made_anew_are_opened_anew(paths: Paths) -> None:
-    """A state file that was moved away and made again is another."""
+    """A state file that was moved away and made again is a new one."""
     keeper, settings = OpenSearches(), Settings()
     first = keeper.take(settings, paths)
     keeper.give(first, settings, paths)

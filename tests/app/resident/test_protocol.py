@@ -1,4 +1,4 @@
-"""What is said over the line."""
+"""The messages on the line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.resident.command_runner import BadQuestion, Question
 
 
 def test_a_question_arrives_as_it_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arguments that no encoding has, blanks, an empty one; of the variables those that matter, and no other."""
+    """Undecodable arguments, blanks, an empty one; of the variables only those that matter."""
     monkeypatch.setenv("COLUMNS", "91")
     monkeypatch.setenv("LINES", "none")
     monkeypatch.setenv("FOLTR_INDEX__WORKERS", "a=b")
@@ -46,7 +46,7 @@ def test_what_is_no_question_is_refused(message: bytes) -> None:
      (9, b""), (8, b"caf\xc3\xa9 strict")],
 )  # fmt: skip
 def test_a_terminal_that_cannot_be_is_refused(place: int, content: bytes) -> None:
-    """No columns, too many, an encoding that is none of texts, a name for errors that nobody knows."""
+    """No columns, too many, an encoding that is not for text, an unknown name for error handling."""
     fields = protocol.question(protocol.RUN, ("status",)).split(b"\0")
     fields[place] = content
     with pytest.raises(BadQuestion, match="wanted"):
@@ -54,7 +54,7 @@ def test_a_terminal_that_cannot_be_is_refused(place: int, content: bytes) -> Non
 
 
 def test_the_parts_of_an_answer() -> None:
-    """In their order, of any content; an answer that ends early is none."""
+    """In their order, with any content; an answer that ends early is refused."""
     made = [(protocol.OUT, b"\0\n" * 5), (protocol.ERR, b""), (protocol.OUT, b"x" * 70_000), (protocol.CODE, b"1")]
     answer = b"".join(protocol.part(*one) for one in made)
     assert list(protocol.parts(answer)) == made

@@ -1,4 +1,4 @@
-"""The resident process from outside: the same answers, and what it survives."""
+"""The resident process as seen from outside: the same answers, and what it survives."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_command_line_gives_the_same_in_every_way(device: Device) -> None:
 
 
 def test_a_page_by_meaning_is_one_page_everywhere(device: Device) -> None:
-    """An egret is found for a heron by a command alone, beside `serve` alike to the byte, and on the screen."""
+    """A search for a heron finds an egret by a command alone, by `serve` identically, and on the screen."""
     env = read_for_meaning(device)
 
     def outcomes() -> list[tuple[str, str, int]]:
@@ -144,7 +144,7 @@ def test_a_page_by_meaning_is_one_page_everywhere(device: Device) -> None:
 
 
 def test_a_command_that_does_without_the_encoder_says_so(device: Device) -> None:
-    """Once, where meaning would have had a part; beside `serve`, whose encoder is there, it has one."""
+    """Once, if meaning would have had a part; with `serve`, whose encoder is loaded, it has."""
     env = {**read_for_meaning(device), "FOLTR_MEANING__ONE_SHOT": "false"}
     said = {words: device.run("search", words, env=env).stderr.count("by words alone") for words in MEANT}
     assert said == {**dict.fromkeys(MEANT, 1), "=bird": 0}
@@ -194,7 +194,7 @@ def test_the_next_answer_sees_what_was_committed(resident: Device) -> None:
 
 
 def test_what_was_opened_is_learned_whoever_answers(resident: Device) -> None:
-    """The last page and its picks are in the state file: asked here, opened alone, and the other way round."""
+    """The last page and its picks are in the state file: searched here, opened alone, and the other way round."""
     assert resident.run("search", "fish").returncode == 0
     assert resident.run("open", "1", "--print", env={"FOLTR_DEBUG": "1"}).returncode == 0
     assert resident.run("search", "heron", env={"FOLTR_DEBUG": "1"}).returncode == 0
@@ -204,7 +204,7 @@ def test_what_was_opened_is_learned_whoever_answers(resident: Device) -> None:
 
 
 def test_an_opening_is_of_the_page_that_it_was_opened_on(resident: Device) -> None:
-    """Another search while the program starts takes the place of the last page; the opening stays with its own."""
+    """If another search replaces the last page while the program starts, the opening still counts for its page."""
     resident.run("search", "heron", "--format", "{name}")
     search_meanwhile = f"sh -c '{sys.executable} -m app search invoice'"
     opened = resident.run("open", "1", "--with", "editor", env={"FOLTR_OPEN__EDITOR": search_meanwhile})
@@ -217,7 +217,7 @@ def test_an_opening_is_of_the_page_that_it_was_opened_on(resident: Device) -> No
 
 
 def test_a_viewer_runs_in_the_process_that_asked(resident: Device, tmp_path: Path) -> None:
-    """It has that process's folder and streams; its exit code and a program that is missing are told alike."""
+    """It has that process's folder and streams; exit code and a missing program are reported as without `serve`."""
     resident.run("search", "heron")
     place = tmp_path / "here"
     place.mkdir()
@@ -238,7 +238,7 @@ def test_a_viewer_runs_in_the_process_that_asked(resident: Device, tmp_path: Pat
 
 
 def test_other_machines_are_reached_by_the_process_that_asked(device: Device, tmp_path: Path) -> None:
-    """Its ssh has the agent of who asks, and nobody else waits for another machine."""
+    """ssh uses the caller's agent, and no other caller waits for another machine."""
     make_machine(tmp_path / "desk", {"carp.txt": "The carp is a fish of ponds."})
     noted = f"import os, sys; print(os.getppid(), file=open({str(tmp_path / 'parents')!r}, 'a'))\n{IN_PLACE_OF_SSH}"
     ssh = shlex.join([sys.executable, "-c", noted, str(tmp_path)])
@@ -252,7 +252,7 @@ def test_other_machines_are_reached_by_the_process_that_asked(device: Device, tm
 
 
 def test_kill_9_loses_nothing_and_its_socket_is_replaced(device: Device) -> None:
-    """Killed between and during questions: every command still answers, and the next process takes the place."""
+    """Killed between and during questions: every command still answers, and the next process takes over."""
     device.index()
     wanted = device.run("search", "heron").stdout
     with serving(device) as first:
@@ -275,7 +275,7 @@ def test_kill_9_loses_nothing_and_its_socket_is_replaced(device: Device) -> None
 
 
 def test_a_stopped_process_is_not_waited_for_and_does_no_work_later(resident: Device) -> None:
-    """It never begins with a question; woken up it leaves those alone whose askers have gone to work by themselves."""
+    """When resumed it ignores questions whose callers have gone on by themselves."""
     wanted, before = resident.run("search", "heron").stdout, n_answered(resident)
     path = Path(socket_path(str(resident.data_dir)))
     stopped = int(re.findall(r"\d+", (path.parent / LOCK_FILE).read_text(encoding="ascii"))[0])
@@ -294,7 +294,7 @@ def test_a_stopped_process_is_not_waited_for_and_does_no_work_later(resident: De
 
 
 def test_there_is_one_for_a_data_folder_and_it_can_be_stopped(resident: Device) -> None:
-    """A second one names the first; `--stop` ends it and takes the socket away; then there is none."""
+    """A second one names the first; `--stop` ends it and removes the socket; then there is none."""
     second = resident.run("serve", "--no-watch")
     assert second.returncode == 2
     assert re.fullmatch(r"foltr-search: a resident process answers already \(process \d+\)\n", second.stderr)
@@ -317,7 +317,7 @@ def test_a_signal_ends_it_in_good_order(device: Device, number: int) -> None:
 
 
 def test_it_leaves_when_idle(device: Device) -> None:
-    """After resident.idle_minutes without a question, and not for those who only ask how it fares."""
+    """After resident.idle_minutes without a question; asking for its status does not count."""
     with serving(device, "--no-watch", "--idle", FOLTR_RESIDENT__IDLE_MINUTES="0.02") as process:
         process.join(PATIENCE)
         assert process.exitcode == 0
@@ -352,7 +352,7 @@ def test_it_watches_too(device: Device) -> None:
 
 
 def test_another_version_works_alone_and_the_old_one_leaves(resident: Device, tmp_path: Path) -> None:
-    """The program of another place answers by itself, and the resident process makes room for it."""
+    """A program in another place answers by itself, and the resident process ends."""
     other = tmp_path / "other"
     other.mkdir()
     root = Path(__file__).resolve().parents[3]
@@ -366,7 +366,7 @@ def test_another_version_works_alone_and_the_old_one_leaves(resident: Device, tm
 
 
 def test_it_leaves_for_a_version_of_another_protocol(resident: Device) -> None:
-    """Of what that one says after its name nothing can be known."""
+    """Nothing that such a program says after its name can be understood."""
     question = protocol.PROTOCOL[:-1] + b"999\0whatever"
     with dial(resident) as caller:
         caller.sendall(len(question).to_bytes(4, "big") + question)
@@ -375,7 +375,7 @@ def test_it_leaves_for_a_version_of_another_protocol(resident: Device) -> None:
 
 
 def test_it_leaves_for_a_program_that_was_updated_in_its_place(device: Device, tmp_path: Path) -> None:
-    """A checkout was pulled, or a version installed over it: what is loaded from before does not answer."""
+    """After a git pull or an upgrade, code loaded before does not answer."""
     device.index()
     for room in PROGRAM:
         shutil.copytree(ROOT / room, tmp_path / room)
@@ -408,7 +408,7 @@ def put(
 
 
 def test_no_question_ends_it_or_keeps_it(resident: Device) -> None:
-    """An unknown encoding, a command that never ends, a version that is none: the next one is answered."""
+    """An unknown encoding, an endless command, an invalid version: the next question is answered."""
     assert put(resident, b"search", b"heron", encoding=b"no-such strict") == b""
     for endless in (b"serve", b"watch", b"mcp", b"--simulate", b"index"):
         assert b"not a command that ends by itself" in put(resident, endless, b"--no-watch")
@@ -420,7 +420,7 @@ def test_no_question_ends_it_or_keeps_it(resident: Device) -> None:
 
 
 def test_half_a_question_waits_in_vain(resident: Device) -> None:
-    """A caller who never ends its question is hung up on, and holds nobody up meanwhile."""
+    """A caller that never finishes its question is cut off, and delays nobody meanwhile."""
     with dial(resident) as slow, dial(resident) as silent:
         slow.sendall(b"\0\0\1\0foltr")
         before = n_answered(resident)
@@ -432,7 +432,7 @@ def test_half_a_question_waits_in_vain(resident: Device) -> None:
 def test_a_question_that_came_while_another_was_answered_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever is let in has its seconds from when it can be heard, however long the answer before takes."""
+    """A caller's time limit counts from when it can be heard, however long the answer before takes."""
     clock, stop = [0.0], Event()
     callers: list[LocalLine] = []
 
@@ -458,7 +458,7 @@ def test_a_question_that_came_while_another_was_answered_is_answered(
 
 
 def test_a_hundred_callers_are_too_many(resident: Device) -> None:
-    """Those beyond the limit are sent away or not let in; a command meanwhile is answered all the same."""
+    """Those beyond the limit are refused; a command meanwhile is answered all the same."""
     callers: list[socket.socket] = []
     try:
         for _ in range(100):
@@ -474,7 +474,7 @@ def test_a_hundred_callers_are_too_many(resident: Device) -> None:
 
 
 def test_a_caller_who_does_not_read_holds_nobody_up(resident: Device) -> None:
-    """An answer larger than what the system keeps for it waits for its reader, and the next question does not."""
+    """An answer larger than the system's buffer waits for its reader; the next question does not."""
     n_paths, path = 1_150, b"/nowhere" * 112  # as long as a question may be, and an answer as long
     fields = [
         protocol.PROTOCOL, protocol.identity(), protocol.RUN, b"/", b"80", b"24", b"0", b"0", b"utf-8 strict",
@@ -502,7 +502,7 @@ def test_nobody_else_can_reach_it(resident: Device) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be somebody else")
 def test_another_user_is_hung_up_on(resident: Device) -> None:
-    """Even where the modes were opened by hand, a caller of another user gets nothing."""
+    """Even if the modes were opened by hand, a caller of another user gets nothing."""
     code = f"""
 import os, socket
 caller = socket.socket(socket.AF_UNIX)
@@ -549,7 +549,7 @@ def is_closed(caller: socket.socket) -> bool:
 
 
 def test_a_socket_that_systemd_opened_is_answered_and_left(device: Device) -> None:
-    """The process takes the listening socket as descriptor 3 and leaves its file to who made it."""
+    """The process takes the listening socket as descriptor 3 and leaves its file to systemd."""
     device.index()
     path = Path(socket_path(str(device.data_dir)))
     path.parent.mkdir(mode=0o700, exist_ok=True)

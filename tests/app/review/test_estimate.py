@@ -29,7 +29,7 @@ def test_one_curve_is_worked_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_before_anything_is_known_all_may_matter() -> None:
-    """Of an empty reading, and of one with next to nothing found."""
+    """With nothing read, or next to nothing found."""
     for read in ("", ".....", "x", "x.x"):
         found = estimate(flags(read), 100)
         assert (found.n_left, found.most_left) == (100 - len(read),) * 2 or read.count("x") >= module.LEAST_FOUND
@@ -37,13 +37,13 @@ def test_before_anything_is_known_all_may_matter() -> None:
 
 
 def test_when_all_is_read_nothing_is_left() -> None:
-    """The estimate ends in certainty."""
+    """The estimate becomes certain."""
     found = estimate(flags("xxx...x."), 8)
     assert (found.n_left, found.most_left, found.sure_share) == (0, 0, 1)
 
 
 def test_a_long_silence_makes_sure() -> None:
-    """The longer nothing was found, the fewer may be left; what just came keeps the door open."""
+    """The longer nothing was found, the fewer may be left; a recent find allows for more."""
     silent = [estimate(flags("x" * 20 + "." * n), 1_000).most_left for n in (0, 20, 80, 300, 900)]
     assert silent == sorted(silent, reverse=True)
     assert silent[-1] <= 1 < 20 < silent[0]
@@ -53,7 +53,7 @@ def test_a_long_silence_makes_sure() -> None:
 
 
 def test_where_nothing_thins_out_no_promise_is_made() -> None:
-    """Every third one matters all along: what is left is a third or so, and may be all."""
+    """If every third one matters all along, about a third of the rest is left, and it may be all."""
     found = estimate(np.arange(300) % 3 == 0, 100_000)
     assert 5_000 < found.n_left < 60_000
     assert found.most_left == 99_700

@@ -18,7 +18,7 @@ def judgement(name: str, answer: Answer) -> Judgement:
 
 
 def test_the_last_answer_to_a_document_stands(book: JudgementBook) -> None:
-    """In the place of its time; taking it back brings the one before."""
+    """It takes the place of its time; undoing it restores the one before."""
     number = book.number_of("fish")
     for name, answer in (("a", "later"), ("b", "yes"), ("a", "no")):
         book.add(number, judgement(name, answer))  # type: ignore[arg-type]
@@ -29,7 +29,7 @@ def test_the_last_answer_to_a_document_stands(book: JudgementBook) -> None:
 
 
 def test_reviews_are_kept_apart(book: JudgementBook) -> None:
-    """One for each query, the newest first; forgetting one leaves the others, and no byte of it."""
+    """One for each query, the newest first; forgetting one leaves the others, and no byte of itself."""
     first, second = book.number_of("heron secretword"), book.number_of("tax")
     assert book.number_of("heron secretword") == first
     book.add(first, judgement("secretname", "yes"))
@@ -43,7 +43,7 @@ def test_reviews_are_kept_apart(book: JudgementBook) -> None:
 
 
 def test_a_path_that_is_no_text_comes_back(book: JudgementBook) -> None:
-    """Byte for byte."""
+    """It is the same byte for byte."""
     number = book.number_of("fish")
     book.add(number, judgement("f\udcff.txt"[:1], "yes")._replace(path="/notes/f\udcff.txt"))
     assert book.of(number)[0].path == "/notes/f\udcff.txt"

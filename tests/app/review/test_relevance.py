@@ -30,7 +30,7 @@ def test_one_document_a_side_is_solved_by_hand() -> None:
 
 
 def test_nothing_around_is_better() -> None:
-    """The function of the module's first lines, written plainly, is least at what is found."""
+    """The function of the module's first lines, written plainly, has its minimum at the solution."""
     x, best = np.array(ROWS), fit(table(ROWS), MATTERS)
 
     def f(weights: np.ndarray) -> float:  # type: ignore[type-arg]
@@ -42,7 +42,7 @@ def test_nothing_around_is_better() -> None:
 
 
 def test_the_order_of_rows_does_not_matter() -> None:
-    """Nor do documents of both sides that are judged twice."""
+    """Nor does judging documents of both sides twice."""
     order = np.array([4, 2, 0, 3, 1])
     turned = fit(table([ROWS[i] for i in order]), MATTERS[order])
     assert turned == pytest.approx(fit(table(ROWS), MATTERS), abs=1e-6)
@@ -51,13 +51,13 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 
 def test_one_side_alone_is_no_error() -> None:
-    """At the beginning only the query matters, and nothing else may be left to presume."""
+    """At the beginning only the query matters, and there may be no other document to presume irrelevant."""
     assert np.isfinite(fit(table([[1.0, 0.5]]), np.array([True]))).all()
     assert np.isfinite(fit(table([[1.0, 0.5]]), np.array([False]))).all()
 
 
 def test_the_steps_of_a_review_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What they leave of the distance changes no order."""
+    """More steps would change no order."""
     bottom = fit(table(ROWS), MATTERS)
     monkeypatch.undo()
     assert fit(table(ROWS), MATTERS) == pytest.approx(bottom, abs=1e-3 * float(np.abs(bottom).max()))
@@ -84,7 +84,7 @@ def test_products_are_those_of_the_dense_table(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_rows_are_taken_narrowed_and_added() -> None:
-    """In any order, twice if asked; columns that hold nothing go."""
+    """In any order, twice if requested; empty columns are removed."""
     rows = table(DENSE).take(np.array([3, 0, 0]))
     assert rows.times(np.ones(4)).tolist() == [3.0, 2.5, 2.5]
     narrow, used = rows.narrowed()

@@ -30,7 +30,7 @@ def read_all(review: Review, *, wanted: str = "fish") -> list[str]:
 
 
 def test_every_document_comes_once_and_the_best_first(opened: Open) -> None:
-    """Also those that hold none of the words; at the end all is known."""
+    """Even those without any of the words; at the end everything is known."""
     review = opened("kingfisher fish")
     read = read_all(review)
     assert read[0] == "kingfisher.md"
@@ -39,7 +39,7 @@ def test_every_document_comes_once_and_the_best_first(opened: Open) -> None:
 
 
 def test_an_answer_changes_the_order_at_once(device: Device, opened: Open) -> None:
-    """Words of what matters draw others near that hold no word of the query; words of what does not push away."""
+    """Words of what matters raise documents without any word of the query; words of what does not lower them."""
     for i in range(12):
         (device.notes / f"otter{i}.txt").write_text(f"otter reed water {i if i else 'levee'}")
         (device.notes / f"money{i}.txt").write_text(f"loan credit teller {i}")
@@ -56,7 +56,7 @@ def test_an_answer_changes_the_order_at_once(device: Device, opened: Open) -> No
 
 
 def test_what_is_put_off_comes_last(opened: Open) -> None:
-    """And can be answered then; it is not read until it is."""
+    """It can be answered then, and counts as unread until it is."""
     review = opened()
     first = review.next()
     assert first is not None
@@ -68,7 +68,7 @@ def test_what_is_put_off_comes_last(opened: Open) -> None:
 
 
 def test_undo_and_another_process_see_the_same_next_document(opened: Open) -> None:
-    """The order is made of the answers alone."""
+    """The order depends only on the answers."""
     review = opened()
     for answer in ("yes", "no", "later"):
         shown = review.next()
@@ -105,7 +105,7 @@ def test_judgements_follow_what_was_read(device: Device, opened: Open) -> None:
 
 
 def test_a_commit_meanwhile_is_seen(device: Device, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A document that went with it is not shown; the next look at the index brings the new ones."""
+    """A removed document is not shown; the next look at the index brings the new ones."""
     review = opened("stork")
     first = name_of(review)
     (device.notes / "birds" / first).unlink()
@@ -120,7 +120,7 @@ def test_a_commit_meanwhile_is_seen(device: Device, opened: Open, monkeypatch: p
 
 
 def test_the_end_is_that_of_the_index_as_it_is_now(device: Device, opened: Open) -> None:
-    """What was changed or came while the last documents were read comes before anybody is told that all are read."""
+    """Files changed or added during the last documents come before the review says that all are read."""
     review = opened()
     read = read_all(review)
     (device.notes / "birds" / "list.txt").write_text("another list\n")
@@ -140,7 +140,7 @@ def test_conditions_say_what_the_review_is_about(opened: Open) -> None:
 
 
 def test_copies_are_read_once(device: Device, opened: Open) -> None:
-    """Of files without any text each is a document of its own."""
+    """Files without any text are separate documents."""
     (device.notes / "copy.txt").write_text(DOCUMENTS["birds/list.txt"])
     for name in ("a.png", "b.png"):
         (device.notes / name).write_bytes(b"no picture")
@@ -151,7 +151,7 @@ def test_copies_are_read_once(device: Device, opened: Open) -> None:
 
 
 def test_nothing_is_taught_unasked(opened: Open) -> None:
-    """Then each that matters counts as opened once, whatever is asked again, and its search begins with it."""
+    """On request each document that matters counts as opened once, and its search begins with it."""
     review = opened()
     read_all(review, wanted="nests")
     assert review.search.picks.count() == 0
@@ -165,7 +165,7 @@ def test_nothing_is_taught_unasked(opened: Open) -> None:
 
 
 def test_with_picks_switched_off_nothing_is_kept(opened: Open) -> None:
-    """As anywhere."""
+    """As everywhere else."""
     review = opened(settings=Settings(learning=LearningSettings(remember_picks=False)))
     read_all(review)
     review.teach()
@@ -182,7 +182,7 @@ def test_what_was_learned_becomes_a_search(opened: Open) -> None:
 
 
 def test_a_review_needs_a_state_that_can_be_kept(opened: Open) -> None:
-    """An answer that could be lost is not asked for; a number that is not there is said."""
+    """It asks for no answer that could be lost; an unknown number is reported."""
     review = opened()
     with pytest.raises(ReviewError, match=r"there is no review 99; `foltr-search review --list`"):
         Review(review.search, 99)
@@ -196,7 +196,7 @@ def test_a_review_needs_a_state_that_can_be_kept(opened: Open) -> None:
 @pytest.mark.parametrize(
     ("found", "line"),
     [
-        (Estimate(0, 3, 9, 6, 6), "0 found, too few to tell of how many"),
+        (Estimate(0, 3, 9, 6, 6), "0 found, too few to estimate how many there are"),
         (Estimate(38, 200, 900, 3, 4), "38 of about 41, surely more than 90 %: you may stop"),
         (Estimate(36, 200, 900, 3, 4), "36 of about 39, surely more than 89 %: you may stop"),
         (Estimate(38, 200, 900, 9, 38), "38 of about 47, surely more than 49 %"),
@@ -205,5 +205,5 @@ def test_a_review_needs_a_state_that_can_be_kept(opened: Open) -> None:
     ],
 )
 def test_progress_in_words(found: Estimate, line: str) -> None:
-    """ "More than" is never said of what may be exactly that."""
+    """ "More than" is never used for what may be exactly that."""
     assert progress_line(found) == line

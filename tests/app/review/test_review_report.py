@@ -16,7 +16,7 @@ from tests.app.review.test_review import read_all
 
 
 def test_an_account_says_all_and_agrees_in_its_forms(device: Device, opened: Open, tmp_path: Path) -> None:
-    """What was asked, searched, read, judged with a hash that anyone can make again, and not readable."""
+    """The query, what was searched, read, judged with a hash that anyone can recompute, and not readable."""
     (device.notes / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
     device.index()
     review = opened("fish")
@@ -42,7 +42,7 @@ def test_an_account_says_all_and_agrees_in_its_forms(device: Device, opened: Ope
 
 
 def test_what_became_of_a_file_is_said(device: Device, opened: Open) -> None:
-    """Moved, changed, gone, or changed or gone without the index knowing; copies are named."""
+    """Moved, changed or gone, even if the index does not know it; copies are named."""
     read_all(opened())
     birds, tax = device.notes / "birds", device.notes / "tax"
     (device.notes / "copy.md").write_text((birds / "kingfisher.md").read_text())
@@ -67,7 +67,7 @@ def test_what_became_of_a_file_is_said(device: Device, opened: Open) -> None:
 
 
 def test_names_of_files_are_no_formulas_marks_or_lines(device: Device, opened: Open) -> None:
-    """Nothing that a file is called acts in a spreadsheet, on a page or in a terminal."""
+    """No file name has an effect in a spreadsheet, on a page or in a terminal."""
     (device.notes / "=cmd|' '!A1.md").write_text("# =HYPERLINK(1) <script> | [x](y)\n\nfish\n")
     (device.notes / "two\nlines\x1b[31m.md").write_text("# -1\n\nfish\n")
     (device.notes / "wide.md").write_text("# ＝1+1\n\nfish\n")
@@ -87,7 +87,7 @@ def test_names_of_files_are_no_formulas_marks_or_lines(device: Device, opened: O
 
 
 def test_another_ending_is_refused(opened: Open, tmp_path: Path) -> None:
-    """And nothing is written."""
+    """Nothing is written."""
     with pytest.raises(ReviewError, match=r"wanted a name that ends in \.md, \.csv, \.json, got \.doc"):
         write_account(opened(), tmp_path / "account.doc", now=0.0)
     assert not (tmp_path / "account.doc").exists()

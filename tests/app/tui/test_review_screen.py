@@ -107,7 +107,7 @@ async def test_what_cannot_be_reviewed_is_said(stage: Stages, paths: Paths) -> N
     async with one.app.run_test(size=(120, 40)) as pilot:
         await one.settle(pilot)
         await pilot.press("ctrl+g", "A")
-        await one.until(pilot, lambda: "type what the review is to be about" in one.text)
+        await one.until(pilot, lambda: "type what to review first" in one.text)
         one.app.search_screen._show_review(99)
         await one.until(pilot, lambda: "there is no review 99" in one.text)
         await pilot.press("y", "u", "o", "q")

@@ -78,6 +78,6 @@ async def test_a_thread_is_shown_and_left_by_one_key(stage: Any, conftest_types:
     async with one.searched("wind") as pilot:
         await pilot.press("alt+i")
         assert one.app.search_screen.box.value == asked
-        assert ("nothing else in a thread" in one.app.search_screen.query_one(StatusLine).text) == (n_mails == 1)
+        assert ("no other mail is in a thread" in one.app.search_screen.query_one(StatusLine).text) == (n_mails == 1)
         await pilot.press("alt+i")
         assert one.app.search_screen.box.value == "wind"

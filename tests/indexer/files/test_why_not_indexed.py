@@ -66,7 +66,7 @@ def ask(tree: Path, name: str) -> Why:
         ("gone.txt", "missing", "no such file"),
         ("never.txt", "missing", "no such file"),
         ("a/b.log", "skipped", "'*.log' in {tree}/a/.gitignore"),
-        ("node_modules/x/y.js", "skipped", "the folder above it, {tree}/node_modules, is passed over"),
+        ("node_modules/x/y.js", "skipped", "the folder above it, {tree}/node_modules, is skipped"),
         (".secret/x.txt", "skipped", "index.hidden is off"),
         ("font.ttf", "named", "found by its name, folder, date and size"),
         ("font.ttf", "named", "files that end in .ttf are not read"),
@@ -99,7 +99,7 @@ def test_a_folder_lists_what_was_passed_over_in_it(tree: Path) -> None:
         assert name in text
 
 
-@pytest.mark.parametrize(("n_more", "last"), [(0, "passed over: "), (1, "and 1 more")])
+@pytest.mark.parametrize(("n_more", "last"), [(0, "skipped: "), (1, "and 1 more")])
 def test_twenty_are_named_and_the_rest_is_counted(tmp_path: Path, n_more: int, last: str) -> None:
     """Nothing is counted where all are named."""
     catalogue = Catalogue.open(tmp_path / "catalogue.sqlite")
@@ -107,12 +107,12 @@ def test_twenty_are_named_and_the_rest_is_counted(tmp_path: Path, n_more: int, l
     note_scan(catalogue, roots=[str(tmp_path)], skipped=skipped, by_rule={})
     lines = why(str(tmp_path), roots=[str(tmp_path)], rules=CrawlRules(), catalogue=catalogue).lines
     assert lines[-1].startswith(last)
-    assert sum(line.startswith("passed over: ") for line in lines) == 20
+    assert sum(line.startswith("skipped: ") for line in lines) == 20
 
 
 def test_a_hidden_folder_of_mails_is_taken_in_by_its_source(tmp_path: Path) -> None:
     """Any other hidden folder by a setting."""
     for folder in ("cur", "new"):
         (tmp_path / ".mail" / folder).mkdir(parents=True)
-    assert remedy(str(tmp_path / ".mail"), "hidden") == "`foltr-search index --source maildir` takes it in"
+    assert remedy(str(tmp_path / ".mail"), "hidden") == "`foltr-search index --source maildir` includes it"
     assert "index.hidden" in remedy(str(tmp_path / ".mail" / "cur"), "hidden")

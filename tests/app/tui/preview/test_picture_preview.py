@@ -233,7 +233,7 @@ async def test_pages_are_turned_as_text_is_scrolled(stage: Stages, conftest_type
         await pilot.press("j")
         await one.until(pilot, lambda: body.pages is None and "no w" in body.make_line(0).text)
         await pilot.press("i")
-        await one.until(pilot, lambda: "no page that could be read" in one.text)
+        await one.until(pilot, lambda: "cannot show a readable page" in one.text)
         assert body.pages is None
 
 

@@ -282,7 +282,7 @@ def test_a_mail_of_thousands_of_parts_keeps_its_head(extract, nest: str) -> None
     found = extract("a.eml", f"From: ann@example.org\nSubject: Herons\nMIME-Version: 1.0\n{NESTS[nest]}\nword\n")
     (mail,) = found.documents
     assert (mail.title, mail.author) == ("Herons", "ann@example.org")
-    assert "only its head is read" in found.notes[0]
+    assert "only its header is read" in found.notes[0]
 
 
 def test_a_part_that_cannot_be_read_costs_no_other(extract, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,8 @@ def command(days: int | None, as_json: bool) -> int:
             "interleaving": asdict(comparison),
         })  # fmt: skip
     elif overall is None:
-        say("nothing was opened yet, or only on the last page, which counts once you search for something else")
+        when = f"in the last {count(days, 'day')}" if days else "yet"
+        say(f"nothing was opened {when}, or only on the last page, which counts once you search for something else")
     else:
         _print(found, overall, stretches)
     return FOUND if overall else NOTHING_FOUND

@@ -193,7 +193,9 @@ class Session:
 
     def want_explanation(self, hit: Hit) -> None:
         if self.page is not None:
-            self._lanes["preview"].replace(self._asking(partial(self._explain, self.page, hit)))
+            page = self.page
+            explain = self._asking(lambda engine: self.tell(messages.Explained(engine.explain(page, hit))))
+            self._lanes["preview"].replace(explain)
 
     def look_again(self) -> None:
         """See whether the index has a newer commit."""
@@ -316,9 +318,6 @@ class Session:
             way = way_of(self._pictures_wanted, self._terminal, os.environ)
             self._pictures = Pictures(way, cell=self._terminal.cell)
         return self._pictures
-
-    def _explain(self, page: ResultPage, hit: Hit, engine: Search) -> None:
-        self.tell(messages.Explained(engine.explain(page, hit)))
 
     def _leave(self, page: ResultPage, engine: Search) -> None:
         if sentence := engine.leave(page):

@@ -14,8 +14,8 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 31_115),
-    "console": (8, 1_164),
+    "app": (193, 31_162),
+    "console": (8, 1_166),
     "indexer": (106, 21_133),
     "simulation": (90, 15_575),
     "federation_server": (54, 8_156),

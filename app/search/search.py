@@ -150,7 +150,7 @@ class Search:
         table = joined([found.table, *(one.table for one in far)], self._limit(request)) if far else found.table
         ranked = rank(table, candidates, found.closeness, reading.snapshot, self.learner, self.day_of, tonight)
         size, draw = self._settings.search.page_size, self._draw(request)
-        shown, owners = pages.arranged(ranked, request, page_size=size, draw=draw)
+        ranked, (shown, owners) = pages.arranged(ranked, request, page_size=size, draw=draw)
         chosen = list(shown)[: request.limit]
         by_words = pages.bm25_ranks(ranked.rows_shared)
         hits = pages.make_hits(ranked, {i: shown[i] for i in chosen}, by_words)

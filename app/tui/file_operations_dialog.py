@@ -64,7 +64,7 @@ class FileOperations:
             if folder is not None and then is not None:
                 then(marked)
             elif folder is not None:
-                self._session.run(partial(self._do, what, paths, folder))
+                self._session.file(partial(self._do, what, paths, folder))
 
         if marked:
             self._screen.app.push_screen(FileOperationsScreen(what, marked), answered)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -197,3 +198,24 @@ async def test_what_is_marked_while_files_are_copied_stays_marked(
         assert [hit.path for _, hit in results.marks] == [first, second]
         one.app.search_screen.post_message(FilesFiled("copy", (Filed(first, "/t/a.txt"),), "/t"))
         await one.until(pilot, lambda: [hit.path for _, hit in results.marks] == [second])
+
+
+async def test_a_result_opens_while_files_are_copied(
+    stage: Stages, conftest_types: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy may take minutes; nobody waits for it."""
+    one = stage(engine=_real(conftest_types, tmp_path / "files"))
+    copied = threading.Event()
+    monkeypatch.setattr("app.file_operations.copy_to", lambda paths, folder: copied.wait(120) and [])
+    (tmp_path / "target").mkdir()
+    async with one.searched("wind", size=WIDE) as pilot:
+        question = await _ask(one, pilot, "C")
+        question.query_one(Input).value = str(tmp_path / "target")
+        await pilot.press("enter")
+        await one.until(pilot, lambda: not question.query_one("#filing-yes", Button).disabled)
+        await pilot.press("left", "enter")
+        await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
+        await pilot.press("enter")
+        await one.until(pilot, lambda: bool(one.engine.opened_paths))
+        assert not copied.is_set()
+        copied.set()

@@ -42,10 +42,6 @@ def chosen_to_index(settings: Settings, paths: Paths) -> tuple[str, ...]:
     return (*index_roots(settings, paths), *index_sources(settings, paths))
 
 
-def anything_to_index(settings: Settings, paths: Paths) -> bool:
-    return bool(chosen_to_index(settings, paths))
-
-
 def remembered_roots(paths: Paths) -> tuple[str, ...]:
     """The folders that were added by `index FOLDER` or on the first start, in that order; raises SettingsError."""
     return tuple(_from_json(name) for name in _read_roots(paths).roots)

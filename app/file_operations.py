@@ -1,7 +1,8 @@
 """Copying and moving a user's files to a folder, and putting them into the trash: nothing is ever overwritten.
 
-Each file is done or refused by itself, with one line that says why. The name is reserved in the folder before
-anything is written, so that no other program can come in between. A moved file stays until its new copy is complete.
+Each file is done or refused by itself, with one line that says why. A copy gets its name once it is complete, unless
+another program has taken it meanwhile: a copy that is cut off, as by leaving the program, is none. A moved file stays
+until its new copy is complete.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from app.paths import typed_path
-from console.durable import sync
+from console.durable import UNFINISHED, sync, take_name
 from console.printable import display_path
 from indexer.extract.sources.known import source_of
 
@@ -115,37 +116,42 @@ def _put(path: str, folder: str, act: Callable[[str, str], None]) -> Filed:
     try:
         if not os.path.isfile(path):
             raise FileNotFoundError(errno.ENOENT, "it is gone" if not os.path.lexists(path) else "it is no file")
-        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        if os.path.lexists(target):  # known before gigabytes are copied
+            raise FileExistsError
+        act(path, target)
     except FileExistsError:
         return Filed(path, error="the folder has a file of that name already")
     except OSError as error:
-        return Filed(path, error=_reason(error))
-    try:
-        act(path, target)
-    except OSError as error:
-        try:
-            os.unlink(target)  # our own empty or half copy
-        except OSError:
-            return Filed(path, error=f"{_reason(error)}; an incomplete copy is left at {target}")
         return Filed(path, error=_reason(error))
     return Filed(path, target)
 
 
 def _copy(path: str, target: str) -> None:
-    shutil.copyfile(path, target)
-    # Before a move removes the old name, and before the source's permissions, which may forbid opening it.
-    sync([Path(target), Path(target).parent])
-    shutil.copystat(path, target)
+    beside = Path(f"{target}{UNFINISHED}{os.urandom(4).hex()}")
+    try:
+        shutil.copyfile(path, beside)
+        sync([beside])  # before a move removes the old name, and before permissions that may forbid opening it
+        shutil.copystat(path, beside)
+        take_name(beside, Path(target))
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _move(path: str, target: str) -> None:
+    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
         os.replace(path, target)
+        return
     except OSError as error:
+        os.unlink(target)
         if error.errno != errno.EXDEV:
             raise
-        _copy(path, target)
+    _copy(path, target)
+    try:
         os.unlink(path)
+    except OSError:
+        os.unlink(target)
+        raise
 
 
 def _reason(error: OSError) -> str:

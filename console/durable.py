@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from console.printable import display_path
+
 UNFINISHED = ".foltr-unfinished-"
 MOST_BYTES = 4_000_000
 """most bytes of a small file: parsing this much TOML takes two seconds"""
@@ -103,8 +105,8 @@ def sync(paths: Iterable[Path]) -> None:
 
 
 def what_failed(error: OSError) -> str:
-    """What the system says, and for which file, by its intended name."""
+    """What the system says, and for which file, by its intended name, fit to be printed."""
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     said = "the disk is full; free some space, then try again" if is_full else error.strerror or str(error)
-    named = str(error.filename or "").partition(UNFINISHED)[0]
+    named = display_path(str(error.filename or "").partition(UNFINISHED)[0])
     return f"{said}: {named}" if named else said

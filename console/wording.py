@@ -30,8 +30,8 @@ def rows_in_words(found: Mapping[str, int]) -> str:
 
 def also_as(paths: Sequence[str]) -> str:
     """The other formats of one text: "also as pdf, txt"; "" for none."""
-    endings = sorted({Path(path).suffix.removeprefix(".").lower() or display_path(Path(path).name) for path in paths})
-    return f"also as {', '.join(endings)}" if endings else ""
+    endings = sorted({Path(path).suffix.removeprefix(".").lower() or Path(path).name for path in paths})
+    return display_path(f"also as {', '.join(endings)}") if endings else ""
 
 
 def in_thread(n_messages: int) -> str:

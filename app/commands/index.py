@@ -65,7 +65,7 @@ def command(
     if suggest:
         return _suggest()
     load_numpy()
-    from app.chosen_folders import anything_to_index
+    from app.chosen_folders import chosen_to_index
     from app.following.indexing import update_index
     from app.following.recognising import engine_for, medium_of
 
@@ -77,7 +77,7 @@ def command(
         if why := engine_for(chosen)[1]:
             raise click.UsageError(f"{medium_of(chosen).what} cannot be recognised: {why}")
     roots = _choose(context, folders, sources, forget)
-    if not forget and not anything_to_index(context.settings, context.paths):
+    if not forget and not chosen_to_index(context.settings, context.paths):
         say("no folders to index yet; name some: foltr-search index ~/Documents (`index --suggest` lists what is here)")
         return FAILED
     with stop_on_interrupt() as stop:

@@ -143,7 +143,7 @@ def forget_everything(search: Search) -> None:
     outcomes.clear(search.store)
     shown_page.forget_shown(search.store)
     search.learner.reset()
-    search.store.erase("snapshots")
+    search.store.erase("models", "snapshots")  # also of the other ranker, if it learned before
 
 
 @contextmanager

@@ -110,7 +110,7 @@ def find_target(
             raise click.UsageError(f"{why}; run `foltr-search search QUERY`, or name a file")
         if not 1 <= rank <= page.n_shown:
             raise click.UsageError(f"the last search has results 1 to {page.n_shown}, not {target[:20]}")
-        search.keep_places(page.places)  # where this fails, the last search could not be kept either: it was another
+        search.keep_places(page, page.places)  # where this fails, the last search was not kept either: it was another
         if search.unkept:
             raise click.UsageError("the last search was not kept: the data folder cannot be written; name a file")
         doc_id = page.doc_ids[rank - 1]

@@ -152,14 +152,14 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
             text = f"{_words_like(search, options['like'])} {text}".strip()
             request = structs.replace(request, text=text)
         page = search.search(request)
-        search.keep(page)  # for `open N`
+        kept = search.keep(page)  # for `open N`
         if not search.unkept:
             SearchHistory(search.store, context.settings.history).add(text, now=time.time())
         hits = page.hits[:limit]
         if search.trouble:
             raise IndexDamaged(search.trouble)
         say_about(page, context.paths)
-        search.keep_places(_print(search, page, hits=hits, options=options))
+        search.keep_places(kept, _print(search, page, hits=hits, options=options))
         if sys.stdout.isatty():
             documents = count(page.n_documents, "document")
             say(f"{len(hits)} of {matches_of(page)} in {documents}, {page.seconds * 1000:.0f} ms")

@@ -51,7 +51,7 @@ def command(end: bool, no_watch: bool, idle: bool, pause_on_battery: bool, quiet
 
 
 def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] | None) -> int:
-    from app.chosen_folders import anything_to_index
+    from app.chosen_folders import chosen_to_index
     from app.data_folder import create_data_folder
     from app.following.background import BackgroundIndexer
     from app.following.progress_lines import ProgressWriter
@@ -64,7 +64,7 @@ def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] 
         ending.callback(indexer.stop)
 
         def follow() -> None:
-            if watch is not None and anything_to_index(context.settings, context.paths):
+            if watch is not None and chosen_to_index(context.settings, context.paths):
                 indexer.start()
 
         def ready() -> None:

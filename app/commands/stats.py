@@ -56,7 +56,8 @@ def command(days: int | None, as_json: bool) -> int:
             "interleaving": asdict(comparison),
         })  # fmt: skip
     elif overall is None:
-        say("no opened results to count yet; those of the last search count once you search for something else")
+        when = f"in the last {count(days, 'day')}" if days else "yet"
+        say(f"no opened results to count {when}; those of the last search count once you search for something else")
     else:
         _print(found, overall, stretches)
     return FOUND if overall else NOTHING_FOUND

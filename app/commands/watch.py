@@ -34,7 +34,7 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
     """
     import msgspec
 
-    from app.chosen_folders import anything_to_index
+    from app.chosen_folders import chosen_to_index
     from app.following.background import stop_with_parent
     from app.following.following import follow_changes
     from app.following.indexing import update_index
@@ -44,7 +44,7 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
         print_line(msgspec.json.encode(progress).decode("utf-8"))
 
     context = load()
-    if not anything_to_index(context.settings, context.paths):
+    if not chosen_to_index(context.settings, context.paths):
         say("no folders to watch yet; name some: foltr-search index ~/Documents")
         return FAILED
     with stop_on_interrupt() as stop, ProgressWriter(quiet=quiet or events) as line:

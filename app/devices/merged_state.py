@@ -81,7 +81,7 @@ def _forget_pages(store: Store, counting: Sequence[DeviceRecord]) -> None:
     known = {followed[i : i + ID_BYTES] for i in range(0, len(followed), ID_BYTES)}
     asked = {one.id for one in counting if isinstance(one.body, Forgotten) and one.body.what == "pages"}
     if asked - known:
-        store.erase("interactions", "snapshots")
+        store.erase("interactions", "models", "snapshots")
         outcomes.clear(store)
         forget_shown(store)
         store.set_value(PAGES_FORGOTTEN, b"".join(sorted(asked | known)))

@@ -17,7 +17,7 @@ import numpy as np
 
 from app.learning.votes import Votes
 from app.store import Store, decode_record
-from console.durable import replace_durably
+from console.durable import content_of, replace_durably
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ModelError
 from foltr.ranking.rankers import RANKERS, Ranker, make_ranker
@@ -170,7 +170,8 @@ def save(store: Store, model: PersonalModel, today: date) -> bytes:
 def days(store: Store, ranker: str, *, today: date) -> tuple[date, ...]:
     """The days of the last month of which a version is kept, oldest first."""
     oldest = (today - timedelta(days=KEPT_DAYS)).isoformat()
-    found = store.rows("SELECT day FROM snapshots WHERE ranker = ? AND day >= ? ORDER BY day", (ranker, oldest))
+    sql = "SELECT day FROM snapshots WHERE ranker = ? AND day BETWEEN ? AND ? ORDER BY day"
+    found = store.rows(sql, (ranker, oldest, today.isoformat()))
     return tuple(date.fromisoformat(day) for (day,) in found)
 
 
@@ -216,7 +217,7 @@ def import_model(
     those features that have the same name here.
     """
     try:
-        record = msgspec.json.decode(path.read_bytes(), type=StoredModel)
+        record = msgspec.json.decode(content_of(path), type=StoredModel)
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror}") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

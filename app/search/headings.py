@@ -26,10 +26,14 @@ _BLOCKS = {
     "markdown": (FENCED, rf"{HASHED}|(?P<under>\S[^\n]{{0,200}})\n(?:={{3,}}|-{{3,}})[ \t]*"),
     "org": (
         r"[ \t]*\#\+begin_(?P<fence>\w+)(?s:.*?)(?:^[ \t]*\#\+end_(?P=fence)|\Z)",
-        r"\*+[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?P<hashed>\S[^\n]*?)(?:[ \t]+:[\w@\#%:]+:)?[ \t]*",
+        r"\*+[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?"
+        r"(?P<hashed>(?=\S)[^ \t\n]+(?:[ \t]+[^ \t\n]+)*?)(?:[ \t]+:[\w@\#%:]+:)?[ \t]*",
     ),
     "rst": (r"(?P<fence>(?!))", _UNDERLINE),
-    "asciidoc": (r"(?P<fence>----+)\n(?s:.*?)(?:^(?P=fence)|\Z)", r"={1,6}[ \t]+(?P<hashed>\S[^\n]*?)[ \t=]*"),
+    "asciidoc": (
+        r"(?P<fence>----+)\n(?s:.*?)(?:^(?P=fence)|\Z)",
+        r"={1,6}[ \t]+(?P<hashed>\S(?:[^\n]*[^ \t\n=])?)[ \t=]*",
+    ),
 }
 _ENDINGS = {"org": "org", "rst": "rst", "rest": "rst", "adoc": "asciidoc", "asciidoc": "asciidoc"}
 
@@ -41,6 +45,8 @@ def _pattern(kind: str) -> re.Pattern[str]:
     return re.compile(rf"^(?:{block}|{heading})$" if kind != "org" else rf"^(?:{block}|(?:{heading}))$", re.M | re.I)
 
 
+LONGEST = 1_000
+"""characters of a heading that are looked at; a line may have millions"""
 _LINK = re.compile(r"(?:\s*[¶§🔗]|\s+#|(?<!\b[A-Z])#)\s*$")
 """the sign at the end of a heading that links to it; C# is none"""
 _SITE = re.compile(r"\s*[-–—|·»:]")
@@ -57,7 +63,7 @@ def heading_over(text: str, line: int, path: str, *, title: str = "") -> str:
             break
         heading = match.groupdict().get("hashed") or match.groupdict().get("under")
         found = heading or found
-    return _shown(without_marks(found), title)
+    return _shown(without_marks(found[:LONGEST]), title)
 
 
 def heading_among(text: str, line: int, starts: Sequence[int], *, title: str = "") -> str:
@@ -67,7 +73,7 @@ def heading_among(text: str, line: int, starts: Sequence[int], *, title: str = "
     """
     at = len(text) - len(text.split("\n", line - 1)[-1])
     place = bisect_right(starts, at) - 1
-    heading = text[starts[place] :].partition("\n")[0] if place >= 0 else ""
+    heading = text[starts[place] : starts[place] + LONGEST].partition("\n")[0] if place >= 0 else ""
     heading = _LINK.sub("", heading)
     own, whole = (" ".join(fold(one).split()) for one in (heading, title))
     short, long = sorted((own, whole), key=len)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from app.learning.pick_keys import QueryKey
 from app.search.candidate_table import PLAIN, Aside, CandidateTable
@@ -48,7 +48,8 @@ class Found(Struct, frozen=True, eq=False):
     """of the whole collection"""
 
 
-Arranged = tuple[dict[int, list[int]], tuple[int, ...]]
+Rows = tuple[dict[int, list[int]], tuple[int, ...]]
+"""the candidates to show in order, each with its copies; and who placed each"""
 
 
 def end_of_day(now: float) -> float:
@@ -61,18 +62,23 @@ def midnight(day: date) -> float:
     return datetime.combine(day, datetime.min.time()).timestamp()
 
 
-def arranged(ranked: Ranked, request: SearchRequest, *, page_size: int, draw: int | None) -> Arranged:
-    """The candidates to show in order, each with its copies; and who placed each, where `draw` seeds interleaving."""
+def arranged(ranked: Ranked, request: SearchRequest, *, page_size: int, draw: int | None) -> tuple[Ranked, Rows]:
+    """The rows to show, interleaved where `draw` seeds that; what leads one has the points that put the row there."""
     rows = ranked.table.rows
     if request.order in ("modified", "name"):
-        return without_copies(ranked.rows_shared, sort_rows(rows, request.order)), ()
+        return ranked, (without_copies(ranked.rows_shared, sort_rows(rows, request.order)), ())
     if request.order == "bm25" or not ranked.has_words:
-        return without_copies(ranked.rows_shared, range(len(rows))), ()
+        return ranked, (without_copies(ranked.rows_shared, range(len(rows))), ())
     order = ranked.learner.order(
         ranked.table.features, [row.doc_id for row in rows], k=page_size, explore=request.explore, scores=ranked.scores
     )
-    shown = nearest_first(without_copies(ranked.rows_shared, order.tolist()), ranked.table, ranked.contents)
-    return (shown, ()) if draw is None else interleave(shown, k=page_size, seed=draw)
+    placed = without_copies(ranked.rows_shared, order.tolist())
+    shown, points = nearest_first(placed, ranked.table, ranked.contents), np.zeros(len(rows))
+    points[list(shown)] = ranked.scores[list(placed)] - ranked.scores[list(shown)]
+    if points.any():
+        extra = {**ranked.extra, "copy": points}
+        ranked = structs.replace(ranked, scores=ranked.scores + points, extra=extra)
+    return ranked, (shown, ()) if draw is None else interleave(shown, k=page_size, seed=draw)
 
 
 def without_copies(contents: Sequence[int], order: Sequence[int]) -> dict[int, list[int]]:
@@ -135,7 +141,7 @@ def bm25_ranks(contents: Sequence[int]) -> dict[int, int]:
     return {i: rank_of.setdefault(content, len(rank_of) + 1) for i, content in enumerate(contents)}
 
 
-def interleave(shown: Mapping[int, list[int]], *, k: int, seed: int) -> Arranged:
+def interleave(shown: Mapping[int, list[int]], *, k: int, seed: int) -> Rows:
     """The first k places drafted in turns by the learned order and plain BM25F; and which of them placed each."""
     learned = list(shown)
     page = team_draft(learned, sorted(learned), k=k, rng=np.random.default_rng(seed))

@@ -56,6 +56,7 @@ PARTS = {
     "named": "its name or title is what you typed",
     "chosen": "opened again and again for this search",
     "beside": "a place beside texts for what has none",
+    "copy": "what a copy of it is worth more",
     "luck": "the lot",
 }
 """the parts of a score, and what each stands for"""
@@ -145,7 +146,7 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
     @property
     def _set_apart(self) -> tuple[str, ...]:
         """The parts that are not the ranker's, and that most results have none of."""
-        return ("luck", *(name for name in self.extra if not RULES[name].moves_most))
+        return ("luck", *(name for name in self.extra if not (name in RULES and RULES[name].moves_most)))
 
     def beyond(self, place: int) -> FloatVector:
         """[n_parts] what the result at `place` (from 0) has of each part beyond the middle of the others.
@@ -273,6 +274,7 @@ def _raised(name: str, value: Mapping[str, float]) -> str:
         "group": "ranked higher by your group",
         "alike": "newer of those alike",
         "called": "all words in its name",
+        "copy": "its copy fits better",
         "luck": "drawn by lot",
     }.get(name, "")
 

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from console.printable import display_path, safe_line
 
 if TYPE_CHECKING:  # the screen paints its first frame with these records, and without numpy
+    from app.learning.pick_keys import QueryKey
     from app.search.reasons import Reasons
     from foltr.arrays import FloatMatrix
     from indexer.query.nodes import Problem
@@ -151,6 +152,8 @@ class ResultPage(Struct, frozen=True, eq=False):
     """the folded words and prefixes ("trans*") that results are highlighted by"""
     page_id: int = 0
     """names this page to `Search.opened` and `Search.leave`"""
+    query: QueryKey = frozenset()
+    """what names the query to the pick memory"""
     unasked: tuple[str, ...] = ()
     """a line for each other machine that has no part in this page: which, and why"""
     reasons: Reasons | None = None

@@ -150,7 +150,7 @@ class Search:
         table = joined([found.table, *(one.table for one in far)], self._limit(request)) if far else found.table
         ranked = rank(table, candidates, found.closeness, reading.snapshot, self.learner, self.day_of, tonight)
         size, draw = self._settings.search.page_size, self._draw(request)
-        shown, owners = pages.arranged(ranked, request, page_size=size, draw=draw)
+        ranked, (shown, owners) = pages.arranged(ranked, request, page_size=size, draw=draw)
         chosen = list(shown)[: request.limit]
         by_words = pages.bm25_ranks(ranked.rows_shared)
         hits = pages.make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
@@ -177,6 +177,7 @@ class Search:
             words=tuple(dict.fromkeys(sum((one.words for one in far), pages.highlight_words(candidates)))),
             unasked=unasked,
             page_id=self._shown.add(visit),
+            query=visit.query,
             reasons=self._reasons(ranked, found, {i: by_words[i] for i in shown}, tonight) if has_reasons else None,
         )
 
@@ -311,8 +312,8 @@ class Search:
         with self._unless_unkept():
             if self.unkept or self._shown.change(page.page_id, lambda visit: self._clicks.opened(visit, hit)):
                 return
-            if page.page_id == 0:
-                self.picks.record((), hit.path, hit.part, type=hit.type, now=time.time())
+            if not hit.machine:  # on a page that was left before, or has no lesson
+                self.picks.record(page.query, hit.path, hit.part, type=hit.type, now=time.time())
 
     def leave(self, page: ResultPage) -> str | None:
         """The user is done with a page: learn from it once. A sentence that says what was learned, None for nothing."""
@@ -327,6 +328,7 @@ class Search:
         An archive counts as one changed document; those dated more than a day ahead (a wrong clock) are left out.
         """
         page = self.search(SearchRequest("", order="modified", limit=PARTS * n_changed))
+        self._shown.take(page.page_id)
         until = time.time() + DAY
         past = [hit for hit in page.hits if hit.modified < until]
         whole = {hit.path for hit in past if not hit.part}
@@ -352,17 +354,18 @@ class Search:
             for old, new in moves:
                 self.picks.rename(old, new)
 
-    def keep(self, page: ResultPage) -> None:
+    def keep(self, page: ResultPage) -> ShownPage | None:
         """Make this the page that `open` uses, also in other processes; the former one is left."""
         visit = self._shown.of(page.page_id)
         with self._unless_unkept():
             self._clicks.exchange(visit)
+        return visit
 
-    def keep_places(self, places: Sequence[tuple[int, int]]) -> None:
-        """Remember where (line, page) the passages printed for the first results of the kept page are."""
+    def keep_places(self, page: ShownPage | None, places: Sequence[tuple[int, int]]) -> None:
+        """Remember where (line, page) the passages printed for its first results are, if `page` is the one kept now."""
         with self._unless_unkept(), self.store.transaction(durable=False):
             visit = load_shown(self.store)
-            if visit is not None:
+            if visit is not None and page is not None and visit.time == page.time:
                 save_shown(self.store, structs.replace(visit, places=tuple(places)))
 
     def here(self, page: ResultPage, hit: Hit, how: How, data_dir: Path) -> tuple[Hit, How]:

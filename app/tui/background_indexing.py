@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from app.chosen_folders import anything_to_index, chosen_to_index, forget_chosen, index_roots
+from app.chosen_folders import chosen_to_index, forget_chosen, index_roots
 from app.settings import Paths, Settings
 from console.printable import safe_line
 from console.wording import count
@@ -39,7 +39,7 @@ class Background:
         self._indexer: BackgroundIndexer | None = None
 
     def has_index(self) -> bool:
-        return anything_to_index(self._settings, self._paths)
+        return bool(chosen_to_index(self._settings, self._paths))
 
     def suggest(self) -> Sequence[RootSuggestion]:
         from app.suggested_folders import suggest_roots

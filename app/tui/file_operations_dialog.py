@@ -11,6 +11,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Button, Input, Static
 
@@ -54,15 +55,19 @@ class FileOperations:
         self._results.clear_marks(but=but)
         self._line.show_marked(len(self._results.marks))
 
-    def ask(self, what: str, then: Callable[[str], None] | None = None) -> None:
-        """Name the files and ask; when the user agrees, do it, or call `then` with the folder."""
+    def ask(self, what: str, then: Callable[[Sequence[Marked]], None] | None = None) -> None:
+        """Name the files and ask; when the user agrees, do it, or call `then` with those that were named."""
         marked = self.marked
+        paths = list(dict.fromkeys(hit.path for _, hit in marked))
+
+        def answered(folder: str | None) -> None:
+            if folder is not None and then is not None:
+                then(marked)
+            elif folder is not None:
+                self._session.file(partial(self._do, what, paths, folder))
+
         if marked:
-            paths = list(dict.fromkeys(hit.path for _, hit in marked))
-            act = then or (lambda folder: self._session.run(partial(self._do, what, paths, folder)))
-            self._screen.app.push_screen(
-                FileOperationsScreen(what, marked), lambda folder: act(folder) if folder is not None else None
-            )
+            self._screen.app.push_screen(FileOperationsScreen(what, marked), answered)
 
     def _do(self, what: str, paths: Sequence[str], folder: str) -> None:
         """Runs in a worker."""
@@ -75,13 +80,14 @@ class FileOperations:
         self._session.tell(FilesFiled(what, tuple(filed), folder))
 
     def take(self, message: FilesFiled) -> None:
-        """Say what was done and what was refused; refused files stay marked."""
+        """Say what was done and what was refused; the marks of refused files, and of others marked since, stay."""
         done, refused = report(message.what, message.filed, message.folder)
         self._line.say(done)
         if refused:
             title = f"Not {DONE[message.what]}"
             self._screen.notify(refused, title=title, severity="error", timeout=15, markup=False)
-        self.unmark(but={one.path for one in message.filed if one.error})
+        done_with = {one.path for one in message.filed if not one.error}
+        self.unmark(but={hit.path for _, hit in self._results.marks} - done_with)
 
 
 def report(what: str, filed: Sequence[Filed], folder: str) -> tuple[str, str]:
@@ -155,13 +161,10 @@ class FileOperationsScreen(Panel[str | None]):
         self.query_one("#filing-note", Static).update("")
 
     @on(Input.Submitted, "#filing-folder")
-    def _folder_given(self, event: Input.Submitted) -> None:
+    def _folder_given(self) -> None:
         """Say what would be refused, and enable the button for the rest."""
         note, yes = self.query_one("#filing-note", Static), self.query_one("#filing-yes", Button)
-        try:
-            folder = folder_of(event.value)
-        except FileOperationError as error:
-            note.update(str(error))
+        if (folder := self._folder()) is None:
             return
         refused = taken(self._paths, folder)
         names = ", ".join(short_path(path).rsplit("/", 1)[-1] for path in refused)
@@ -169,14 +172,24 @@ class FileOperationsScreen(Panel[str | None]):
         if len(refused) < len(self._paths):
             n_left = len(self._paths) - len(refused)
             new = "" if os.path.isdir(folder) else ", a new folder"
-            yes.label = f"{QUESTIONS[self._what][1]} {count(n_left, 'file')} to {short_path(folder)}{new}"
+            label = f"{QUESTIONS[self._what][1]} {count(n_left, 'file')} to {short_path(folder)}{new}"
+            yes.label = Content(label)  # in a text Textual would take the brackets of a name for markup
             yes.refresh(layout=True)
             yes.disabled = False
             self.query_one("#filing-no", Button).focus()
 
     @on(Button.Pressed, "#filing-yes")
     def _agree(self) -> None:
-        self.dismiss(folder_of(self.query_one("#filing-folder", Input).value) if self._wants_folder else "")
+        if (folder := self._folder() if self._wants_folder else "") is not None:
+            self.dismiss(folder)
+
+    def _folder(self) -> str | None:
+        """The folder that was typed; None where it cannot be used (any more), which is then said."""
+        try:
+            return folder_of(self.query_one("#filing-folder", Input).value)
+        except FileOperationError as error:
+            self.query_one("#filing-note", Static).update(str(error))
+            return None
 
     @on(Button.Pressed, "#filing-no")
     def _decline(self) -> None:

@@ -21,6 +21,8 @@ from textual.message_pump import MessagePump
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Input, OptionList
 
+from console.printable import safe_line
+
 Found = TypeVar("Found")
 LONGEST = 1.0
 """seconds to wait for a part of the screen that is busy with a key"""
@@ -107,8 +109,16 @@ class Panel(ModalScreen[ScreenResultType]):
             self.dismiss()
 
     def read(self, what: Callable[[], Found], then: Callable[[Found], object]) -> None:
-        """Read in a worker what may take a while, then show it."""
-        self.run_worker(lambda: self.app.call_from_thread(then, what()), thread=True, exit_on_error=False)
+        """Read in a worker what may take a while, then show it, or why it cannot be read."""
+
+        async def work() -> None:
+            try:
+                then(await asyncio.to_thread(what))
+            except Exception as error:
+                told = safe_line(str(error)) or type(error).__name__
+                self.notify(told, title="Not read", severity="error", timeout=15, markup=False)
+
+        self.run_worker(work())
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         return super().dismiss(result) if self.app.screen is self else AwaitComplete()

@@ -22,6 +22,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from app.paths import SettingsError
 from app.search.index_status import IndexStatus
 from app.search.results import ORDERS, Facets, Hit, ResultPage
 from app.tui import messages
@@ -41,6 +42,7 @@ from app.tui.screen_setup import LEFT, Setup
 from app.tui.search_as_you_type import Questions, same_list
 from app.tui.session import Session
 from app.tui.terminal.terminal_capabilities import without_late_answers
+from console.printable import safe_line
 from console.wording import count, short_path
 
 if TYPE_CHECKING:
@@ -123,7 +125,7 @@ class SearchScreen(Screen[None]):
             "mark": partial(filing.mark, 1),
             "mark-back": partial(filing.mark, -1),
             "unmark": filing.unmark,
-            "open-all": partial(filing.ask, "open", lambda _: opening.begin_all(filing.marked)),
+            "open-all": partial(filing.ask, "open", opening.begin_all),
             "copy-files": partial(filing.ask, "copy"),
             "move-files": partial(filing.ask, "move"),
             "trash": partial(filing.ask, "trash"),
@@ -281,6 +283,7 @@ class SearchScreen(Screen[None]):
     @on(Input.Changed, "#query")
     def _typed(self, event: Input.Changed) -> None:
         self.questions.stop_waiting()
+        self._held.clear()  # they meant rows of another text
         if self.setup.terminal.is_late and (text := without_late_answers(event.value)) != event.value:
             event.input.value = text
         elif event.value.strip():
@@ -564,7 +567,11 @@ class SearchScreen(Screen[None]):
             case "narrow", folder:
                 self.post_message(messages.FacetChosen("folder", folder))
             case "remove", folder:
-                name, is_out = short_path(folder), self.setup.indexing.forget(folder)
+                try:
+                    name, is_out = short_path(folder), self.setup.indexing.forget(folder)
+                except (OSError, SettingsError) as error:  # a full disk, say
+                    self.notify(safe_line(str(error)), title="Not taken out", severity="error", markup=False)
+                    return
                 stays = f"{name} is in the settings: take it out of index.roots there"
                 self.line.say(f"no longer searched: {name}" if is_out else stays)
                 if is_out:

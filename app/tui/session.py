@@ -120,7 +120,7 @@ class Session:
         self.sequence = 0
         self.page: ResultPage | None = None
         self._opened: ResultPage | None = None
-        names = ("search", "machines", "snippets", "preview", "record", "sync")
+        names = ("search", "machines", "snippets", "preview", "record", "files", "sync")
         self._lanes = {name: Lane(name, failed=self._failed) for name in names}
 
     def start(self) -> None:
@@ -193,7 +193,9 @@ class Session:
 
     def want_explanation(self, hit: Hit) -> None:
         if self.page is not None:
-            self._lanes["preview"].replace(self._asking(partial(self._explain, self.page, hit)))
+            page = self.page
+            explain = self._asking(lambda engine: self.tell(messages.Explained(engine.explain(page, hit))))
+            self._lanes["preview"].replace(explain)
 
     def look_again(self) -> None:
         """See whether the index has a newer commit."""
@@ -202,6 +204,10 @@ class Session:
     def run(self, job: Job) -> None:
         """Run any other job after the clicks and lessons that wait."""
         self._lanes["record"].put(job)
+
+    def file(self, job: Job) -> None:
+        """Copy, move or trash files, however long that takes; nothing else waits for it."""
+        self._lanes["files"].put(job)
 
     def work(self, job: Callable[[Search], object]) -> None:
         """Run a job on the engine, once it is open, after the clicks and lessons that wait."""
@@ -231,7 +237,7 @@ class Session:
         return self._engine.failures() if self._engine is not None else []
 
     def follow(self, moves: Iterable[tuple[str, str]]) -> None:
-        """Let what was learned about files follow their moves; inside a job of `run`."""
+        """Let what was learned about files follow their moves; inside a job of `file`."""
         if self._engine is not None:
             self._engine.follow(moves)
 
@@ -257,6 +263,7 @@ class Session:
             self._lanes[name].close(finish=False, seconds=CLOSING_SECONDS / 3)
         if self._pictures is not None:
             self._pictures.close()
+        self._lanes["files"].close(finish=True, seconds=CLOSING_SECONDS)
         self.work(lambda engine: engine.close())
         self._lanes["record"].close(finish=True, seconds=CLOSING_SECONDS)
 
@@ -316,9 +323,6 @@ class Session:
             way = way_of(self._pictures_wanted, self._terminal, os.environ)
             self._pictures = Pictures(way, cell=self._terminal.cell)
         return self._pictures
-
-    def _explain(self, page: ResultPage, hit: Hit, engine: Search) -> None:
-        self.tell(messages.Explained(engine.explain(page, hit)))
 
     def _leave(self, page: ResultPage, engine: Search) -> None:
         if sentence := engine.leave(page):

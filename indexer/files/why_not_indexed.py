@@ -154,7 +154,7 @@ def _folder(path: str, catalogue: Catalogue) -> tuple[str, ...]:
         lines.append(f"{n_failed:,} of its files could not be read")
     prefix = path.removesuffix(os.sep) + os.sep
     skipped = [one for one in catalogue.skipped() if one.path == path or one.path.startswith(prefix)]
-    lines += [f"skipped: {display_path(one.path)} ({one.kind}): {one.reason}" for one in skipped[:20]]
+    lines += [f"skipped: {display_path(one.path)} ({one.kind}): {display_path(one.reason)}" for one in skipped[:20]]
     if others := skipped[20:]:
         lines.append(f"and {len(others):,} more")
     return tuple(lines)

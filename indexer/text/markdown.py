@@ -23,7 +23,7 @@ UNDERLINE = re.compile(r"[ ]{0,3}(={3,}|-{3,})[ \t]*$")
 
 FENCED = rf"{FENCE_SIGN}[^\n]*\n(?s:.*?)(?:^[ \t]*(?P=fence)[^\n]*$|\Z)"
 """a whole block of code; a multi-line pattern (re.M), to be put after ^"""
-HASHED = r"[ ]{0,3}\#{1,6}[ \t]+(?P<hashed>\S[^\n]*?)[ \t\#]*$"
+HASHED = r"[ ]{0,3}\#{1,6}[ \t]+(?P<hashed>\S(?:[^\n]*[^ \t\n\#])?)[ \t\#]*$"
 """a heading after hashes, likewise"""
 CODE = re.compile(rf"^{FENCED}|(?<!`)(?P<span>`++)[^\n]{{0,5000}}?(?<!`)(?P=span)(?!`)", re.M)
 """all code: blocks, and spans between backquotes"""

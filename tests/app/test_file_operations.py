@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.file_operations import Filed, FileOperationError, copy_to, folder_of, move_to, taken, trash
+from console.durable import UNFINISHED
 
 SHARED = Path("/dev/shm")
 
@@ -100,6 +101,25 @@ def test_a_copy_that_breaks_off_leaves_no_half_and_takes_nothing(
     assert filed == [Filed(path, error="File too large")]
     assert Path(path).read_text() == "x" * 100_000
     assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("act", [copy_to, move_to])
+def test_a_copy_has_its_name_only_once_it_is_whole(
+    act: Callable[..., list[Filed]], tmp_path: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who leaves the program meanwhile finds no file that seems to be one; a name that was taken meanwhile stays."""
+    (path,) = _files(tmp_path / "a", "x.txt")
+    seen: list[list[str]] = []
+
+    def sync_late(paths: object) -> None:
+        seen.append([one.name.partition(UNFINISHED)[2] != "" for one in elsewhere.iterdir()])
+        (elsewhere / "x.txt").write_text("another")
+
+    monkeypatch.setattr("app.file_operations.sync", sync_late)
+    assert act([path], str(elsewhere)) == [Filed(path, error="the folder has a file of that name already")]
+    assert seen == [[True]]
+    assert [one.read_text() for one in elsewhere.iterdir()] == ["another"]
+    assert Path(path).exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -150,6 +150,7 @@ def test_what_failed_is_told_by_the_name_that_was_meant() -> None:
     assert what_failed(full) == "the disk is full; free some space, then try again: /a/b"
     assert what_failed(PermissionError(errno.EACCES, "Permission denied")) == "Permission denied"
     assert what_failed(OSError("cannot listen")) == "cannot listen"
+    assert what_failed(OSError(errno.EIO, "Bad", "a\x1b[31mb")) == "Bad: a\N{REPLACEMENT CHARACTER}[31mb"
 
 
 def test_what_comes_in_parts_replaces_the_file_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -19,14 +19,15 @@ _ITEM = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])[ \t]+(\[[ xX]\][ \t]+)?")
 _QUOTE = re.compile(r" {0,3}((?:>[ ]?)+)")
 _INDENTED = re.compile(r"(?: {4}|\t)[ \t]*\S")
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
-_TABLE = re.compile(r"\s*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_TABLE = re.compile(r"[ \t]*(?:\|[ \t]*)?:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*(?:\|[ \t]*)?$")
 _INLINE = re.compile(
     r"(?P<tick>`+)(?P<code>.+?)(?P=tick)"
-    r"|(?P<bold>\*\*|__)(?=\S)(?P<strong>.+?)(?<=\S)(?P=bold)"
+    r"|(?P<bold>\*\*|__)(?=\S)(?P<strong>.{1,500}?)(?<=\S)(?P=bold)"
     r"|(?<![\w*])(?P<mark>[*_])(?=[^\s*_])(?P<emphasis>[^*_\n]+?)(?<=\S)(?P=mark)(?!\w)"
-    r"|!?\[(?P<link>[^\]\n]*)\]\([^)\n]*\)"
-    r"|\[\[(?P<wiki>[^\]\n]+)\]\]"
+    r"|!?\[(?P<link>[^\[\]\n]*)\]\([^)\n]{0,2000}\)"
+    r"|\[\[(?P<wiki>[^\[\]\n]+)\]\]"
 )
+"""its parts are bounded: a line of 100,000 brackets would hold the whole screen up"""
 
 
 def markdown_rows(text: str, width: int) -> Rendered:

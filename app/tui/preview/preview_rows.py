@@ -5,8 +5,9 @@ A text as written is two lists of offsets (`Layout`): nothing is copied, and onl
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -292,19 +293,19 @@ def wrap_pieces(pieces: Iterable[Piece], width: int, *, first: Row = (), rest: R
     line = "".join(piece.text for piece in held).replace("\n", " ")
     room = max(1, width - max(cells(first), cells(rest)))
     rows: list[Row] = []
+    ends = list(accumulate(len(piece.text) for piece in held))
     for start, end in wrapped(line, 0, len(line), room):
-        rows.append((*(rest if rows else first), *_between(held, start, end)))
+        rows.append((*(rest if rows else first), *_between(held, ends, start, end)))
     return rows or [first]
 
 
-def _between(pieces: Sequence[Piece], start: int, end: int) -> Iterable[Piece]:
-    """The parts of pieces, laid end to end, that stand between two places."""
-    position = 0
-    for piece in pieces:
-        left, right = max(start - position, 0), min(end - position, len(piece.text))
+def _between(pieces: Sequence[Piece], ends: Sequence[int], start: int, end: int) -> Iterable[Piece]:
+    """The parts of pieces, laid end to end up to `ends`, that stand between two places."""
+    for i in range(bisect_right(ends, start), min(bisect_left(ends, end) + 1, len(ends))):
+        piece, begin = pieces[i], ends[i] - len(pieces[i].text)
+        left, right = max(start - begin, 0), min(end - begin, len(piece.text))
         if left < right:
             yield Piece(piece.text[left:right], piece.style, piece.start + left if piece.start >= 0 else -1)
-        position += len(piece.text)
 
 
 def cells(row: Iterable[Piece]) -> int:

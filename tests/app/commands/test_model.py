@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -70,3 +71,22 @@ def test_forget_leaves_nothing_of_what_was_learned(device: Device) -> None:
     forgotten = model(device)
     assert (forgotten["n_pages"], forgotten["n_documents_remembered"], forgotten["days"]) == (0, 0, [])
     assert device.run("stats").returncode == 1
+
+
+def test_forget_also_leaves_nothing_of_a_ranker_that_was_used_before(device: Device) -> None:
+    """What the net learned is gone, though the linear ranker is in use by now."""
+    device.index()
+    net = {"FOLTR_LEARNING__RANKER": "neural"}
+    rank = names(device, "heron").index(names(device, "heron")[-1]) + 1
+    for line in (("search", "heron"), ("open", str(rank), "--print"), ("search", "anything")):
+        device.run(*line, env=net)
+    learned = [json.loads(device.run("model", "show", "--json", env=net).stdout)["n_pages"]]
+    assert device.run("model", "forget", "--yes").returncode == 0
+    learned.append(json.loads(device.run("model", "show", "--json", env=net).stdout)["n_pages"])
+    assert learned == [1, 0]
+
+
+def test_what_was_opened_before_the_days_that_are_asked_about_is_not_denied(device: Device) -> None:
+    """`stats --days` speaks of these days alone."""
+    assert "nothing was opened in the last 3 days, or" in device.run("stats", "--days", "3").stderr
+    assert "nothing was opened yet, or" in device.run("stats").stderr

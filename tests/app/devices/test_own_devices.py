@@ -24,7 +24,7 @@ from app.devices.sealing import LEAST_SIZE, DevicesError, new_private_key, publi
 from app.devices.shared_folder import SharedFolder
 from app.learning.votes import Vote
 from app.search.saved import SavedSearches
-from app.settings import Settings
+from app.settings import LearningSettings, Settings
 from app.store import Store
 from console.durable import UNFINISHED
 from tests.app.devices.computers import NOTES, Computer
@@ -220,6 +220,23 @@ def test_what_was_forgotten_is_so_everywhere(tmp_path: Path, shared: Path) -> No
         with computer.searching() as search:
             assert search.learner.model.n_pages == search.store.count_interactions() == 0
     assert laptop.weights() == desk.weights()
+
+
+def test_what_a_net_learned_is_forgotten_everywhere(tmp_path: Path, shared: Path) -> None:
+    """Its weights stay on each computer, but go where the person forgets what was learned on any."""
+    laptop, desk = two(tmp_path, shared)
+    desk = desk.with_settings(learning=LearningSettings(exploration=0.0, ranker="neural"))
+    desk.open("fish", "crane.txt")
+    with laptop.searching() as search:
+        forget_everything(search)
+    n_pages = []
+    for computer in (desk, laptop, desk):
+        with desk.searching() as search:
+            n_pages.append(search.learner.model.n_pages)
+        computer.meet()
+    with desk.searching() as search:
+        n_pages.append(search.learner.model.n_pages)
+    assert (n_pages[0], n_pages[-1]) == (1, 0)
 
 
 def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Path) -> None:

@@ -28,6 +28,8 @@ def test_reset_to_the_prior_and_to_any_day_of_the_last_month(store: Store) -> No
             stored = model_versions.as_of(copy, "linear", day=today - timedelta(days=back), today=today)
             assert stored is not None
             assert stored.votes == votes[expected]
+    prefer_recent(device, 1, now=NOW + 5 * DAY)  # the clock was ahead for a while
+    assert device.days(now=NOW) == tuple(today - timedelta(days=d) for d in (20, 5, 0))
     device.reset(today - timedelta(days=6), now=NOW)
     assert device.model.votes == votes[20]
     device.reset(now=NOW)
@@ -95,6 +97,12 @@ def test_files_that_are_no_model_are_refused(store: Store, tmp_path: Path, old: 
     with pytest.raises(ModelError, match=match):
         device.import_file(path)
     assert model_versions.to_record(device.model) == before
+
+
+def test_a_file_without_an_end_is_no_model(store: Store) -> None:
+    """It is read no further than a model goes."""
+    with pytest.raises(ModelError, match="cannot read /dev/zero: it has more than 4,000,000 bytes"):
+        learner(store).import_file(Path("/dev/zero"))
 
 
 def test_a_model_of_other_features_needs_consent(store: Store, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,3 +75,13 @@ def test_a_match_in_a_heading_is_under_it() -> None:
 def test_any_text_has_a_heading_or_none(text: str, line: int, ending: str) -> None:
     """One line of the text at most, whatever it is made of."""
     assert "\n" not in heading_over(text, line, f"a.{ending}")
+
+
+@pytest.mark.parametrize(("line", "ending"), [("#", "md"), ("*", "org"), ("=", "adoc"), ("# #", "md"), ("# [", "md")])
+def test_a_heading_that_goes_on_for_ever_takes_no_longer(line: str, ending: str) -> None:
+    """A line of blanks, signs or brackets is gone through once; what is behind them is seldom of its heading."""
+    started = time.process_time()
+    for filling in (" ", line[-1], f" {line[-1]}"):
+        heading_over(f"{line} a{filling * 60_000}b\nword\n", 2, f"note.{ending}")
+    heading_among("a" + " " * 60_000 + "b\nword", 2, (0,))
+    assert time.process_time() - started < 5

@@ -24,6 +24,7 @@ from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from app.store import Store
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
+from tests.app.search.homes import searching
 from tests.columns import INDEX
 
 
@@ -277,6 +278,21 @@ def test_without_its_name_it_falls(device: Open) -> None:
     rank, why = place(named, "ferry tickets", "ferry tickets.txt")
     assert why == "exact file name"
     assert place(other, "ferry tickets", "notes.txt")[0] > rank
+
+
+def test_a_row_that_another_copy_earned_says_so(tmp_path: Path) -> None:
+    """The plain file leads the row of its backup, whose name fits; nothing on the page was drawn by lot."""
+    text = "some words about the wind turbine and the report of the year with many other things in it"
+    files = {"old backup wind/turbine wind notes.txt": text, "misc/zzz.txt": text}
+    files |= {f"misc/k{i}.txt": f"wind turbine wind turbine {i} blades wind report turbine" for i in range(4)}
+    with searching(tmp_path, files) as search:
+        page = search.search(SearchRequest("wind turbine"))
+        assert [os.path.basename(hit.path) for hit in page.hits[:1]] == ["zzz.txt"]
+        assert page.reasons is not None
+        assert [search.why(page, hit) for hit in page.hits] == ["its copy fits better", *[""] * 4]
+        assert np.abs(page.reasons.parts[:, list(PARTS).index("luck")]).max() < 1e-9
+        search.opened(page, page.hits[0])
+        assert [one.rank_learned for one in search.pending_outcomes()] == [1]
 
 
 def test_a_forced_order_has_no_reasons(device: Open) -> None:

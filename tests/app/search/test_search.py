@@ -611,15 +611,28 @@ def test_results_opened_at_once_are_all_on_their_page(paths: Paths) -> None:
         engine.close()
 
 
+def test_places_are_those_of_the_page_that_is_kept(open_search: Open) -> None:
+    """Another command that searched meanwhile does not get the lines of this one's passages."""
+    one, other = open_search(), open_search()
+    kept = one.keep(ask(one, "heron"))
+    other.keep(ask(other, "pangolin"))
+    one.keep_places(kept, [(7, 0)])
+    page = load_shown(one.store)
+    assert page is not None
+    assert page.places == ()
+    other.keep_places(page, [(3, 0)])
+    assert load_shown(one.store).places == ((3, 0),)
+
+
 def test_old_pages_are_forgotten(open_search: Open) -> None:
-    """Only so many pages can still be opened from; opening from an older one is no error and no pick."""
+    """Only so many pages can still be learned from; opening from an older one is a pick all the same."""
     search = open_search()
     old = ask(search, "heron")
     for _ in range(KEPT_PAGES):
         ask(search, "quetzal")
     search.opened(old, old.hits[0])
     assert search.leave(old) is None
-    assert search.picks.count() == 0
+    assert search.picks.count() == 1
 
 
 def test_an_interleaved_page_has_a_winner(open_search: Open) -> None:
@@ -694,3 +707,17 @@ def fuzzed(master: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) 
     search = Search(msgspec.structs.replace(Settings(), learning=QUIET), Paths(base / "config", base / "data"))
     yield search
     search.close()
+
+
+def test_no_opening_is_lost_on_a_page_that_was_left_or_stood_long(open_search: Open) -> None:
+    """What is opened on a page after it was left is a pick for its query; the lists of recent files end no page."""
+    search = open_search()
+    page = ask(search, "pangolin")
+    for _ in range(KEPT_PAGES):
+        search.recent()
+    search.opened(page, page.hits[0])
+    assert search.leave(page) is not None
+    search.opened(page, page.hits[1])
+    assert search.picks.count() == 2
+    again = ask(search, "pangolin")
+    assert again.features[:, NAMES.index("same_query")].astype(bool).sum() == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from textual.widgets import Button, Input, Static
 from app.file_operations import Filed
 from app.tui.file_operations_dialog import SHOWN, FileOperationsScreen, report
 from app.tui.group_syncing import ConsentScreen
+from app.tui.messages import FilesFiled
 from app.tui.results_list import ResultsList
 from console.wording import short_path
 from tests.app.tui.conftest import WIDE, Stages, wind
@@ -132,3 +134,88 @@ def test_the_report_counts_and_names_what_was_refused() -> None:
     assert refused.splitlines()[0] == "/0: it is gone"
     assert refused.splitlines()[-1] == "and 2 more"
     assert report("trash", [Filed("/a")], "") == ("trashed 1 file", "")
+
+
+async def test_what_was_named_is_opened_though_another_row_is_selected_by_then(
+    stage: Stages, conftest_types: Any, tmp_path: Path
+) -> None:
+    """A newer commit puts another document on top while the question is asked."""
+    one = stage(engine=_real(conftest_types, tmp_path / "files"))
+    async with one.searched("wind", size=WIDE) as pilot:
+        question = await _ask(one, pilot, "O")
+        assert question._paths == [str(tmp_path / "files" / "a.txt")]
+        one.engine.documents.reverse()
+        one.engine.generation += 1
+        one.app.search_screen._look_again()
+        await one.until(pilot, lambda: one.app.search_screen.results.selected.path.endswith("c.txt"))
+        await pilot.press("left", "enter")
+        await one.until(pilot, lambda: bool(one.engine.opened_paths))
+    assert one.engine.opened_paths == question._paths
+
+
+async def test_the_name_of_a_folder_is_no_markup(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """The button names it whole, and a click on it does nothing else."""
+    one = stage(engine=_real(conftest_types, tmp_path / "files"))
+    target = tmp_path / "[b]x[@click=app.quit]y"
+    target.mkdir()
+    async with one.searched("wind", size=WIDE) as pilot:
+        question = await _ask(one, pilot, "C")
+        question.query_one(Input).value = str(target)
+        await pilot.press("enter")
+        yes = question.query_one("#filing-yes", Button)
+        await one.until(pilot, lambda: not yes.disabled)
+        assert (str(yes.label), yes.label.spans) == (f"Copy 1 file to {short_path(str(target))}", [])
+
+
+async def test_a_folder_that_has_gone_while_it_was_asked_about_is_told(
+    stage: Stages, conftest_types: Any, tmp_path: Path
+) -> None:
+    """The question stays, for another folder."""
+    one = stage(engine=_real(conftest_types, tmp_path / "files"))
+    (tmp_path / "target").mkdir()
+    async with one.searched("wind", size=WIDE) as pilot:
+        question = await _ask(one, pilot, "C")
+        question.query_one(Input).value = str(tmp_path / "target")
+        await pilot.press("enter")
+        await one.until(pilot, lambda: not question.query_one("#filing-yes", Button).disabled)
+        (tmp_path / "target").rmdir()
+        (tmp_path / "target").write_text("a file")
+        await pilot.press("left", "enter")
+        note = question.query_one("#filing-note", Static)
+        await one.until(pilot, lambda: str(note.render()).startswith("wanted a folder, and there is none"))
+        assert one.app.screen is question
+
+
+async def test_what_is_marked_while_files_are_copied_stays_marked(
+    stage: Stages, conftest_types: Any, tmp_path: Path
+) -> None:
+    """Only the mark of the file that was copied goes."""
+    one = stage(engine=_real(conftest_types, tmp_path / "files"))
+    first, second = (str(tmp_path / "files" / name) for name in ("a.txt", "b.txt"))
+    async with one.searched("wind", size=WIDE) as pilot:
+        await pilot.press("tab", "tab")
+        results = one.app.search_screen.results
+        assert [hit.path for _, hit in results.marks] == [first, second]
+        one.app.search_screen.post_message(FilesFiled("copy", (Filed(first, "/t/a.txt"),), "/t"))
+        await one.until(pilot, lambda: [hit.path for _, hit in results.marks] == [second])
+
+
+async def test_a_result_opens_while_files_are_copied(
+    stage: Stages, conftest_types: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy may take minutes; nobody waits for it."""
+    one = stage(engine=_real(conftest_types, tmp_path / "files"))
+    copied = threading.Event()
+    monkeypatch.setattr("app.file_operations.copy_to", lambda paths, folder: copied.wait(120) and [])
+    (tmp_path / "target").mkdir()
+    async with one.searched("wind", size=WIDE) as pilot:
+        question = await _ask(one, pilot, "C")
+        question.query_one(Input).value = str(tmp_path / "target")
+        await pilot.press("enter")
+        await one.until(pilot, lambda: not question.query_one("#filing-yes", Button).disabled)
+        await pilot.press("left", "enter")
+        await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
+        await pilot.press("enter")
+        await one.until(pilot, lambda: bool(one.engine.opened_paths))
+        assert not copied.is_set()
+        copied.set()

@@ -68,6 +68,19 @@ async def test_keys_wait_for_the_rows_that_they_mean(
     assert (one.app.return_value, picking.paths) == (0, tuple(f"/home/anna/{path}" for path in paths))
 
 
+async def test_a_key_for_a_text_that_is_typed_no_more_chooses_nothing(stage: Stages) -> None:
+    """Enter that waited for the rows of one query takes no row of the next one."""
+    picking = Picking()
+    one = stage(picking=picking)
+    one.engine.gate["wind"] = threading.Event()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await pilot.press(*"wind", "enter", "ctrl+u")
+        one.engine.gate["wind"].set()
+        await one.search(pilot, "sun")
+        assert one.app.return_value is None
+    assert picking.paths == ()
+
+
 @pytest.mark.parametrize(
     ("text", "key", "code"), [("wind", "escape", 130), ("wind", "ctrl+c", 130), ("zz", "enter", 1)]
 )

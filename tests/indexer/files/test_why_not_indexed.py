@@ -99,6 +99,15 @@ def test_a_folder_lists_what_was_passed_over_in_it(tree: Path) -> None:
         assert name in text
 
 
+def test_the_rule_that_passes_something_over_can_be_printed(tmp_path: Path) -> None:
+    """The folder of an ignore file may have any name."""
+    catalogue = Catalogue.open(tmp_path / "catalogue.sqlite")
+    skipped = Skipped(str(tmp_path / "a"), "ignored", "pattern '*' in /x\x1b[31m/.gitignore")
+    note_scan(catalogue, roots=[str(tmp_path)], skipped=[skipped], by_rule={})
+    lines = why(str(tmp_path), roots=[str(tmp_path)], rules=CrawlRules(), catalogue=catalogue).lines
+    assert "\x1b" not in "".join(lines)
+
+
 @pytest.mark.parametrize(("n_more", "last"), [(0, "skipped: "), (1, "and 1 more")])
 def test_twenty_are_named_and_the_rest_is_counted(tmp_path: Path, n_more: int, last: str) -> None:
     """Nothing is counted where all are named."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -218,3 +219,16 @@ async def test_its_keys_are_named_in_a_narrow_window_too(stage: Stages) -> None:
         await one.settle(pilot)
         await failures_opened(one, pilot)
         await one.until(pilot, lambda: "30 files could not be read" in one.text and "Esc closes" in one.text)
+
+
+async def test_what_cannot_be_read_or_taken_out_is_told(stage: Stages, conftest_types: SimpleNamespace) -> None:
+    """A damaged list and a full disk are one line each, and the screen goes on."""
+    indexing = conftest_types.FakeIndexing()
+    indexing.forget = lambda name: os.stat("/no such disk")
+    async with wind(stage(indexing=indexing)) as (one, pilot):
+        await opened(one, pilot)
+        await pilot.press("d", "d")
+        await one.until(pilot, lambda: one.notes[-1:] == ["[Errno 2] No such file or directory: '/no such disk'"])
+        indexing.folders = lambda: os.stat("/no such list")
+        await pilot.press("f7")
+        await one.until(pilot, lambda: one.notes[-1:] == ["[Errno 2] No such file or directory: '/no such list'"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.tui.preview.markdown_rows import markdown_rows
+from app.tui.preview.markdown_rows import LONGEST, markdown_rows
 from app.tui.preview.preview_rows import cells
 
 TEXT = """# Okapi *BM25*
@@ -113,3 +116,12 @@ def test_what_stands_before_a_note_is_one_block() -> None:
     """Properties between lines of `---` are shown as they are, and are no heading; without an end all is shown."""
     assert _shown("---\ntitle: Okapi\n---\nwords") == [*_shown("---\ntitle: Okapi\n---"), "words"]
     assert "title: Okapi" in " ".join(_shown("---\ntitle: Okapi\n"))
+
+
+@pytest.mark.parametrize("unit", ["[", "[[", "**a ", "__a ", "`a` ", "[a](x"])
+def test_a_line_of_signs_is_shown_in_no_time(unit: str) -> None:
+    """A worker that looks for the end of each would hold the whole screen up for minutes."""
+    started = time.process_time()
+    markdown_rows(unit * (LONGEST // len(unit)), 60)
+    markdown_rows(f"a|b\n{' ' * 60_000}|x", 60)
+    assert time.process_time() - started < 5

@@ -17,7 +17,7 @@ ROOMS = {
     "app": (193, 31_115),
     "console": (8, 1_164),
     "indexer": (106, 21_133),
-    "simulation": (90, 15_650),
+    "simulation": (90, 15_661),
     "federation_server": (54, 8_156),
     "foltr": (55, 8_038),
 }

@@ -8,17 +8,19 @@ after compiling, and so would every other cell.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
+import numpy as np
 
 from foltr.errors import FoltrError
 from simulation.cells import parts
 from simulation.cells.cell import Cell, expand, flat
+from simulation.cells.evaluation import Ties, judge
 from simulation.cells.preset import Data, Preset, decode_preset, preset_tables
 from simulation.cells.preset_tables import FOR_PEOPLE
 from simulation.cells.trial import Circumstances, cell_events
@@ -211,8 +213,9 @@ def check_data(cells: Sequence[Cell], root: Path | None, reading: Callable[[str]
     for same in _grouped(cells, lambda cell: (cell.preset.data, cell.fold)):
         reading("")
         fold = parts.fold_of(same[0], root)
-        if not digests and (said := _unscaled(same[0].preset.data, fold)):
-            reading(said)
+        if not digests and same[0].preset.data.dataset not in DATASETS:
+            for said in _remarks(same[0].preset.data, fold):
+                reading(said)
         _check_grades(same[0], fold, root)
         for name, part in (("training", fold.train), ("test", fold.test)):
             if not part.grades.any():
@@ -226,13 +229,20 @@ def check_data(cells: Sequence[Cell], root: Path | None, reading: Callable[[str]
     return digests, other
 
 
-def _unscaled(data: Data, fold: Fold) -> str:
-    """What to say of somebody's own data whose features, taken as they are, make PDGD's steps too long; else ""."""
-    if data.dataset in DATASETS or data.normalise != "default":
-        return ""
+def _remarks(data: Data, fold: Fold) -> Iterator[str]:
+    """What to say of somebody's own data: of features that, taken as they are, make PDGD's steps too long, and of a
+    file that tells the grades by its order.
+    """
     largest = max(float(fold.train.features.max()), -float(fold.train.features.min()))
-    said = f"features as large as {largest:.3g} are taken as they are; --set data.normalise=min-max scales each query's"
-    return said if largest > 10.0 else ""
+    if data.normalise == "default" and largest > 10.0:
+        scales = "--set data.normalise=min-max scales each query's"
+        yield f"features as large as {largest:.3g} are taken as they are; {scales}"
+    ways: tuple[Ties, ...] = ("first", "last")
+    equal = np.zeros(len(fold.test.grades))
+    worst, best = sorted((judge(fold.test, k=data.k, ties=way).evaluate_scores(equal).ndcg, way) for way in ways)
+    if worst[0] < 0.999 < best[0]:
+        said = "test documents stand by grade in the file, so equal scores alone have"
+        yield f"{said} nDCG 1 with data.ties = {best[1]!r}, {worst[0]:.3f} with {worst[1]!r}"
 
 
 def _grouped(cells: Sequence[Cell], key: Callable[[Cell], object]) -> list[list[Cell]]:

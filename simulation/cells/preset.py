@@ -253,7 +253,8 @@ class Preset(_Table, frozen=True, kw_only=True, rename={"with_": "with"}):
     @property
     def notes(self) -> tuple[str, ...]:
         """What readers of its tables have to know, of the study and of the paper's numbers."""
-        return tuple(note.strip() for note in (self.paper.note, self.expect.note) if note)
+        learned = "Offline metrics are of the queries that were learned from." * (self.data.evaluate_on == "train")
+        return tuple(note.strip() for note in (self.paper.note, self.expect.note, learned) if note)
 
     @property
     def seed_list(self) -> tuple[int, ...]:

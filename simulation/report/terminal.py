@@ -76,7 +76,7 @@ def plain(grid: Grid) -> str:
 def _table(grid: Grid) -> Table:
     table = Table(box=box.SIMPLE, pad_edge=False, show_edge=False)
     for column, name in enumerate(grid.header):
-        table.add_column(Text(name), justify="left" if column < grid.left else "right")
+        table.add_column(Text(name), justify="left" if column < grid.left else "right", overflow="fold")
     for row in grid.rows:
         table.add_row(*map(Text, row))
     return table

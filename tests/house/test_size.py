@@ -17,7 +17,7 @@ ROOMS = {
     "app": (193, 31_184),
     "console": (8, 1_166),
     "indexer": (106, 21_133),
-    "simulation": (90, 15_650),
+    "simulation": (90, 15_661),
     "federation_server": (54, 8_174),
     "foltr": (55, 8_038),
 }

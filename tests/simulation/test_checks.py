@@ -154,6 +154,21 @@ def test_large_features_of_ones_own_are_spoken_of(
     assert capsys.readouterr().err.count(wanted) == said
 
 
+@pytest.mark.parametrize(("grades", "said"), [([2, 1, 0], "first"), ([0, 1, 2], "last"), ([1, 2, 0], "")])
+def test_a_file_that_tells_the_grades_by_its_order_is_spoken_of(
+    grades: list[int], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A ranker that has learned nothing would be perfect on it: of equal scores one order of the file decides."""
+    lines = (f"{grade} qid:{query} 1:0.5 2:{place}" for query in range(10) for place, grade in enumerate(grades))
+    (tmp_path / "own.txt").write_text("\n".join(lines), encoding="utf-8")
+    few = ["--clicks", "perfect", "--rounds", "2", "--jobs", "1", "--out", str(tmp_path / "out")]
+    assert main([str(tmp_path / "own.txt"), *few, "--set", "data.evaluate_on=train"]) == 0
+    shown = capsys.readouterr()
+    assert ("stand by grade in the file" in shown.err) == bool(said)
+    assert (f"nDCG 1 with data.ties = {said!r}, 0." in shown.err) == bool(said)
+    assert "Offline metrics are of the queries that were learned from." in shown.out
+
+
 @pytest.mark.parametrize(
     ("federation", "fault"),
     [

@@ -43,6 +43,17 @@ def test_a_narrow_terminal_shows_fewer_metrics(monkeypatch: pytest.MonkeyPatch) 
     assert "b" in screen.getvalue()
 
 
+def test_names_are_whole_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that no line has room for goes on in the next one: none is cut, whose end may be all that tells it."""
+    monkeypatch.setenv("COLUMNS", "30")
+    screen = Screen()
+    name = "nearest-neighbour-mixing-of-all"
+    show([Grid("t", ["rule", "nDCG@10"], [[name, "0.5000 ± 0.0100"]])], screen)
+    shown = "".join(line[:14].strip() for line in screen.getvalue().splitlines())
+    assert "…" not in screen.getvalue()
+    assert name in shown.replace("─", "")
+
+
 def test_a_stream_without_unicode_gets_ascii() -> None:
     """A pipe with LANG=C does not end in an error."""
     raw = io.BytesIO()

@@ -476,7 +476,7 @@ def test_nobody_is_left_alone_with_strangers_unasked(sealed: Group, make_person:
 
 
 def test_who_agreed_to_many_is_asked_before_it_relies_on_few(sealed: Group, make_person: Make) -> None:
-    """Three of eight are taken off: of the five who are left, three could read a note, and of the eight it took five."""
+    """Three of eight are taken off: of the five who are left three could read a note, and of the eight it took five."""
     founder, *others, person = friends(sealed.made, make_person, 8)
     for one in others[:3]:
         assert overview(person.store, person.settings.federation, now=1)["sealed"]["growth"] == ""

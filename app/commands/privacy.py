@@ -38,7 +38,7 @@ def command(in_full: bool, as_json: bool) -> int:
     with state_of_member(is_read=True) as (store, settings):
         member, spent = membership.load(store), ledger.entries(store)
         terms = membership.load_standing(store).agreed_terms if member is not None else None
-        here = group_roster.company(group_roster.known(store, member.group_id), member) if member else NOBODY
+        here = group_roster.company(store, member) if member else NOBODY
     summary = privacy(spent, settings.federation, now=int(time.time()))
     told = of_group(terms, delta=settings.federation.delta, company=here)
     if as_json:

@@ -54,7 +54,7 @@ class BackgroundSync:
             if not answering_device.holds(store):
                 return ()
             spent, now = ledger.entries(store), int(self._clock())
-            here = group_roster.company(group_roster.known(store, member.group_id), member)
+            here = group_roster.company(store, member)
             meaning = consent.describe(member, terms, self._settings.federation, spent, here, now=now)
             return (f"Sync with {member.group} by itself, {self._settings.federation.sync}?", *meaning)
 

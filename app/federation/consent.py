@@ -5,8 +5,8 @@ nothing is claimed that is not proven. What the proofs assume stands in foltr.pr
 the attacker knows everything but the one thing in question, also which results were shown.
 
 Consent is to the terms of a group: its method, its privacy mechanism, how many pages are replayed; and in a sealed
-group also to its members, as it is their noise that hides this one. When the terms change, or strangers have made the
-group half as large again, the device asks again before it sends anything.
+group also to its members, as it is their noise that hides this one. When the terms change, or its
+members as `group_roster.Company` says, the device asks again before it sends anything.
 """
 
 from __future__ import annotations
@@ -289,19 +289,19 @@ def ask(
     """The membership with the user's consent to the terms, durably kept; ConsentError when it is not given."""
     if member.agreed == digest(terms):
         return member
-    here = group_roster.company(group_roster.known(store, member.group_id), member)
-    lines = describe(member, terms, settings, ledger.entries(store), msgspec.structs.replace(here, n_new=0), now=now)
+    here = group_roster.company(store, member)
+    lines = describe(member, terms, settings, ledger.entries(store), here.agreed_to, now=now)
     return _agreed(store, member, terms, tuple(lines), "a change of the group's terms", agrees=agrees)
 
 
 def ask_about_members(store: Store, member: Membership, terms: Terms, *, agrees: Ask) -> Membership:
-    """The same for the present members of a sealed group, if it has grown enough to ask again."""
+    """The same for the present members of a sealed group, if they have changed enough to ask again."""
     if terms.mode == "open":
         return member
-    here = group_roster.company(group_roster.known(store, member.group_id), member)
-    if not here.has_grown:
+    here = group_roster.company(store, member)
+    if not here.has_changed:
         return member
-    protection, known = protection_of(terms), msgspec.structs.replace(here, n_new=0)
+    protection, known = protection_of(terms), here.agreed_to
     lines = (growth(here), who_must_be_honest(protection, known), *the_worst(protection, known))
     return _agreed(store, member, terms, lines, f"{growth(here)} That", agrees=agrees)
 
@@ -333,11 +333,10 @@ def ask_about_list(store: Store, *, agrees: Ask) -> None:
 
 
 def growth(company: Company) -> str:
-    """How the group has grown since the user agreed."""
-    return (
-        f"The group has {company.n_members:,} members, {company.n_new:,} of whom came since you agreed; one has "
-        f"brought in {company.n_by_one:,}."
-    )
+    """How the group has changed since the user agreed."""
+    before = f" (it had {company.n_agreed:,})" if company.n_members < company.n_agreed else ""
+    came = f"{company.n_new:,} of whom came since you agreed; one has brought in {company.n_by_one:,}"
+    return f"The group has {company.n_members:,} members{before}, {came}."
 
 
 def _agreed(

@@ -23,6 +23,7 @@ from functools import partial
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from app.federation import answering_device, membership
 from app.federation.failures import Declined, Distrusted, FederationError
@@ -152,30 +153,41 @@ class Company(Struct, frozen=True):
     """those of them whom the user has neither agreed to nor brought in"""
     n_by_one: int = 0
     """the most that one other member has brought in"""
+    n_agreed: int = 0
+    """members there were when the user agreed, of whom some may have left"""
 
     @property
     def limit(self) -> int:
-        """Members beyond which the user is asked again: half as many again as are known, or as the smallest group has.
+        """Members beyond which the user is asked again: half as many again as are known, or as the smallest group has
+        if the user agreed to fewer.
 
-        That bounds how far n_honest, and with its root this device's noise, may change unasked.
+        That bounds how far n_honest, and with its root this device's noise, may change unasked, and how many strangers
+        may take the places of those who left.
         """
-        return max(self.n_members - self.n_new, LEAST_MEMBERS) * 3 // 2
+        least = LEAST_MEMBERS if self.n_agreed < LEAST_MEMBERS else 0
+        return max(self.n_members - self.n_new, least) * 3 // 2
 
     @property
-    def has_grown(self) -> bool:
-        """Whether the user must be asked before anything more is sent."""
-        return self.n_members > self.limit
+    def agreed_to(self) -> Company:
+        """The same once the user has agreed to it."""
+        return replace(self, n_new=0, n_agreed=self.n_members)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the user must be asked before anything more is sent: too many came, or more than a third has left."""
+        return self.n_members > self.limit or 3 * self.n_members < 2 * self.n_agreed
 
 
-def company(roster: Roster, member: Membership) -> Company:
-    """The company on this roster, given what the user has agreed to."""
+def company(store: Store, member: Membership) -> Company:
+    """The company on the verified roster, given what the user has agreed to."""
+    roster, then = known(store, member.group_id), known(store, member.group_id, member.agreed_roster)
     me = roster.of_device(member.device)
     mine = me.number if me is not None else -1
     others = Counter(one.voucher for one in roster.vouched if one.voucher not in (-1, mine))
     new = [
         one for one in roster.vouched if one.number >= member.agreed_roster and mine not in (one.number, one.voucher)
     ]
-    return Company(len(roster.vouched), len(new), max(others.values(), default=0))
+    return Company(len(roster.vouched), len(new), max(others.values(), default=0), len(then.vouched))
 
 
 def print_of(device_key: bytes, box_key: bytes) -> str:

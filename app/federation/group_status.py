@@ -83,13 +83,13 @@ def _sealed(
     if member is None or terms is None or terms.mode == "open":
         return None
     roster = group_roster.known(store, member.group_id)
-    me, here = roster.of_device(member.device), group_roster.company(roster, member)
+    me, here = roster.of_device(member.device), group_roster.company(store, member)
     found: dict[str, Any] = {
         "mode": terms.mode,
         "fingerprint": group_roster.own_print(member),
         "vouched": me is not None and me.vouched,
         "members": here.n_members, "new": here.n_new, "brought_by_one": here.n_by_one,
-        "growth": consent.growth(here) if here.has_grown else "",
+        "growth": consent.growth(here) if here.has_changed else "",
         "waiting": group_roster.waiting_for(roster, member.device),
         "roster": {"entries": roster.number, "hash": roster.head},
         "history": {"lineage": seen.followed[0], "rounds": seen.followed[1], "hash": seen.followed[2]},

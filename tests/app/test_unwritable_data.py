@@ -142,7 +142,7 @@ def test_a_full_disk_is_called_full(device: Device) -> None:
     """Commands that write, a member's commands and a search say so instead of SQLite's "disk I/O error"."""
     device.index()
     device.run("search", "fish")
-    for command in ("search fish", "model reset", "federation", "sync --now", "leave --yes"):
+    for command in ("search fish", "model reset", "federation background on", "sync --now", "leave --yes"):
         done = run_on(device, FULL, command)
         assert "the disk is full" in done.stderr, (command, done.stderr)
         assert "I/O error" not in done.stderr

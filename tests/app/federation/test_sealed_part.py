@@ -460,6 +460,34 @@ def test_the_noise_does_not_fall_because_strangers_came(sealed: Group, make_pers
     assert overview(friend.store, friend.settings.federation, now=1)["sealed"]["growth"] == ""
 
 
+def test_nobody_is_left_alone_with_strangers_unasked(sealed: Group, make_person: Make) -> None:
+    """Who brought in the others takes them off one by one, and brings in as many: the fifth, who agreed to five, is
+    asked once those who came are more than half of those it knows, for three could read its note with the server."""
+    founder, *gone, person = friends(sealed.made, make_person)
+    for seed, one in enumerate(gone[:2], 5):
+        assert overview(person.store, person.settings.federation, now=1)["sealed"]["growth"] == ""
+        group_roster.vouch(founder.store, founder.reach, membership.member(one.store).device, gone=True)
+        welcome(sealed.made, make_person, founder, seed=seed)
+        group_roster.of_now(person.store, person.reach)
+    report = person.sync(agrees=False)
+    assert (report.sent, ledger.entries(person.store)) == (False, ())
+    assert "The group has 5 members, 2 of whom came since you agreed" in report.refused
+    assert person.sync().sent
+
+
+def test_who_agreed_to_many_is_asked_before_it_relies_on_few(sealed: Group, make_person: Make) -> None:
+    """Three of eight are taken off: of the five who are left three could read a note, and of the eight it took five."""
+    founder, *others, person = friends(sealed.made, make_person, 8)
+    for one in others[:3]:
+        assert overview(person.store, person.settings.federation, now=1)["sealed"]["growth"] == ""
+        group_roster.vouch(founder.store, founder.reach, membership.member(one.store).device, gone=True)
+        group_roster.of_now(person.store, person.reach)
+    report = person.sync(agrees=False)
+    assert (report.sent, ledger.entries(person.store)) == (False, ())
+    assert "The group has 5 members (it had 8), 0 of whom came since you agreed" in report.refused
+    assert person.sync().sent
+
+
 def test_a_draft_is_not_finished_among_strangers(
     sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

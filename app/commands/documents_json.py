@@ -67,7 +67,7 @@ def document_fields(
 
 
 def explanation_fields(explanation: Explanation) -> dict[str, Any]:
-    """Why a document stands where it stands, the strongest feature first."""
+    """Why a document ranks where it does, the strongest feature first."""
     contrast = explanation.contrast
     return {
         "summary": explanation.summary,

@@ -83,7 +83,7 @@ def terminal_lines(
 
 
 def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
-    """Why a result stands where it stands: one sentence, then what sets it apart from its neighbour, in points."""
+    """Why a result ranks where it does: one sentence, then what sets it apart from its neighbour, in points."""
     room = max(width - 5, 20)
     summary = explanation.summary + (f" Ranked as {explanation.ranked_as}." if explanation.ranked_as else "")
     for start, end in wrap(summary, room):

@@ -1,4 +1,4 @@
-"""The long answer to why a result stands where it stands: against the row above it, part by part and by feature."""
+"""The long answer to why a result ranks where it does: against the row above it, part by part and by feature."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from indexer.retrieval.features import FEATURES
 
 
 def explanation(page: ResultPage, hit: Hit) -> Explanation:
-    """Why a hit of a page stands where it stands, and what sets it apart from the row above it."""
+    """Why a hit of a page ranks where it does, and what sets it apart from the row above it."""
     reasons = page.reasons
     if reasons is None:
         orders = {"bm25": "by their words alone", "modified": "newest first", "name": "by name"}

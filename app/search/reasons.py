@@ -1,4 +1,4 @@
-"""Why a result stands where it stands: its score in named parts, and in a few words what put it there.
+"""Why a result ranks where it does: its score in named parts, and in a few words what put it there.
 
 The parts of a result add up to its score; with its luck, to the value that decides its place. A result was moved if it
 does not stand where its words alone (BM25F) would put it. A part caused that if, with the median of the others' points

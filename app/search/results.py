@@ -229,7 +229,7 @@ class Contrast(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """Why one result stands where it stands."""
+    """Why one result ranks where it does."""
 
     hit: Hit
     score: float

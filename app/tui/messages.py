@@ -87,7 +87,7 @@ class PageDrawn(Notice):
 
 
 class Explained(Notice):
-    """Why one hit stands where it stands."""
+    """Why one hit ranks where it does."""
 
     explanation: Explanation
 

@@ -116,7 +116,7 @@ def expand(preset: Preset, *, folds_of: Callable[[str], Sequence[int]]) -> tuple
 def _check_once(*, data_folds: Sequence[int], seeds: Sequence[int]) -> None:
     for key, numbers in (("data.folds", data_folds), ("seeds", seeds)):
         if len(set(numbers)) < len(numbers):
-            raise PresetError(f"{key}: a number stands there twice: {', '.join(map(str, numbers))}")
+            raise PresetError(f"{key}: a number is given twice: {', '.join(map(str, numbers))}")
 
 
 def assignments(sweep: Mapping[str, Any]) -> list[Assignment]:

@@ -82,7 +82,7 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
     fields = settings_type(choice.name).__struct_fields__
     for key, value in cell.preset.federation.joining.items():
         if key not in fields:
-            raise PresetError(f"federation.{key}: the server of {choice.name} has no choice of it")
+            raise PresetError(f"federation.{key}: the server of {choice.name} has no such setting")
         settings[key] = value
     if cell.preset.users.logging_share > 0:
         if "production" not in fields:
@@ -147,7 +147,7 @@ def attack_of(cell: Cell) -> AttackSettings | None:
             f"{federation.malicious}"
         )
     if federation.malicious and not federation.attack:
-        raise PresetError(f"federation.attack: what do the malicious do? there are {', '.join(ATTACKS)}")
+        raise PresetError(f"federation.attack: wanted what malicious clients do; there are {', '.join(ATTACKS)}")
     if not federation.attack:
         return None
     if not sends_weights(cell.method.name):
@@ -254,7 +254,7 @@ def unlearning_of(cell: Cell) -> UnlearningSettings | None:
     federation, settings = cell.preset.federation, cell.method.settings
     if not federation.unlearning:
         if federation.forgotten or federation.forgotten_from > 1:
-            raise PresetError(f"federation.unlearning: how are they forgotten? there are {', '.join(UNLEARNING)}")
+            raise PresetError(f"federation.unlearning: wanted a way to forget; there are {', '.join(UNLEARNING)}")
         return None
     if not sends_weights(cell.method.name) or settings.get("shared") or settings.get("personal"):
         senders = ", ".join(filter(sends_weights, METHODS))

@@ -176,7 +176,7 @@ def test_a_file_that_tells_the_grades_by_its_order_is_spoken_of(
             {"malicious": 4, "attack": {"attack": "lie"}},
             "federation.malicious: wanted at most the 3 of federation.clients, got 4",
         ),
-        ({"malicious": 1}, "federation.attack: what do the malicious do"),
+        ({"malicious": 1}, "federation.attack: wanted what malicious clients do"),
         ({"malicious": 1, "attack": {"attack": "lies"}}, "federation.attack.attack: there is no 'lies'"),
         ({"malicious": 2, "attack": {"attack": "lie"}}, "federation.attack: lie: no z for 2 malicious of 3"),
         ({"malicious": 1, "attack": {"attack": "fang-krum"}}, "federation.attack: fang-krum: 1 malicious need 4"),

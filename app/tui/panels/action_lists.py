@@ -33,9 +33,9 @@ QUERIES = (
 )
 LEARNING = (
     "Text decides first. What you open moves up a little for this and similar queries, and for documents like it; "
-    "one stray opening hardly counts, two or three do. It stays on this device, unless you join a group: then noised "
-    "changes of the weights leave it (`foltr-search privacy`). `foltr-search model` shows, saves or resets what was "
-    "learned, and x on a result says what moved it."
+    "one stray opening hardly counts, two or three do. It stays on this device and, with `devices`, on your others. If "
+    "you join a group, noised changes of the weights leave it (`foltr-search privacy`). `foltr-search model` shows, "
+    "saves or resets what was learned, and x on a result says what moved it."
 )
 
 

@@ -1,4 +1,4 @@
-"""Why the selected result stands where it stands."""
+"""Why the selected result ranks where it does."""
 
 from __future__ import annotations
 

@@ -220,11 +220,11 @@ def door(address: str, *, retries: int = 0, seconds: float = 120.0) -> Transport
 @pytest.mark.parametrize(
     ("answer", "kind", "said"),
     [
-        (says(REDIRECT), Distrusted, "elsewhere"),
+        (says(REDIRECT), Distrusted, "redirects"),
         (flood, Distrusted, f"longer than {LARGEST_ANSWER:,}"),
         (says(HEAD + b"Content-Length: 99999999999\r\n\r\n" + b" " * (LARGEST_ANSWER + 1)), Distrusted, "longer than"),
         (drip, Unreachable, "no answer within 0.5 seconds"),
-        (says(HEAD + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx"), Distrusted, "packed"),
+        (says(HEAD + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx"), Distrusted, "compressed"),
         (says(HEAD + b"Content-Length: 20\r\n\r\nshort"), Unreachable, "127.0.0.1"),
         (says(b"nonsense\r\n\r\n"), Unreachable, "127.0.0.1"),
         (says(b""), Unreachable, "127.0.0.1"),

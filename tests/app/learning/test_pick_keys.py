@@ -33,7 +33,7 @@ def test_the_key_is_private_random_and_kept(tmp_path: Path, store: Store) -> Non
 def test_a_damaged_key_is_an_error_that_says_what_to_do(tmp_path: Path, store: Store, content: bytes) -> None:
     """An empty one, or one of another length, is refused and stays as it is."""
     (tmp_path / "key").write_bytes(content)
-    with pytest.raises(StateError, match=rf"{len(content)} bytes, not 32: .* backup .* remove it"):
+    with pytest.raises(StateError, match=rf"{len(content)} bytes, not 32: .* backup.* delete it"):
         load_key(tmp_path / "key", store)
     assert (tmp_path / "key").read_bytes() == content
 

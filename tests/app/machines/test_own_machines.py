@@ -120,9 +120,9 @@ OTHERS = {
     "dead": ("import sys; sys.exit('ssh: connect to host dead port 22: No route to host')", "No route to host"),
     "bare": ("import sys; sys.exit(127)", "foltr-search is not installed there"),
     "old": ("import sys; print('No such command', file=sys.stderr); sys.exit(2)", "an older foltr-search is there"),
-    "noisy": ("while True: print('hello')", "said too much"),
+    "noisy": ("while True: print('hello')", "sent too much"),
     "lying": (said('{"kind": "Known", "statistics": 7}'), "gave no answer"),
-    "huge": ("import sys\nwhile True: sys.stdout.write('x' * 99999)", "said too much"),
+    "huge": ("import sys\nwhile True: sys.stdout.write('x' * 99999)", "sent too much"),
     "negative": (said('{"kind": "Known", "statistics": {"n_documents": -5}}'), "gave no answer"),
     "refusing": (said('{"kind": "NoAnswer", "why": "no\\u001b[2J"}'), "no\ufffd[2J"),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Why a result stands where it stands: parts that add up, and causes without which it falls."""
+"""Why a result ranks where it does: parts that add up, and causes without which it falls."""
 
 from __future__ import annotations
 

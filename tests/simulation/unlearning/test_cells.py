@@ -125,7 +125,7 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
         (way("retrain") | {"malicious": 0}, {}, "federation.forgotten: wanted 1 to 3 clients, got 0"),
         (way("retrain") | {"forgotten": 4}, {}, "federation.forgotten: wanted 1 to 3 clients, got 4"),
         (way("rollback") | {"forgotten_from": 7}, {}, "federation.forgotten_from: wanted a round up to 6, got 7"),
-        ({"forgotten": 1}, {}, "federation.unlearning: how are they forgotten"),
+        ({"forgotten": 1}, {}, "federation.unlearning: wanted a way to forget"),
         (way("retrain"), {"shared": [0, 1]}, "federation.unlearning: it is of whole weights"),
         (way("retrain") | {"attack": {}, "malicious": 0, "forgotten": 1}, {"name": "foltr-es"}, "that fpdgd sends"),
     ],

@@ -41,7 +41,7 @@ async def test_folders_are_seen_with_what_is_in_them(stage: Stages) -> None:
 
 
 async def test_a_folder_is_taken_out_by_two_keys(stage: Stages) -> None:
-    """The first says what it means; one that stands in the settings stays, which is said."""
+    """The first says what it means; one that the settings name stays, and a line says so."""
     async with wind(stage()) as (one, pilot):
         await opened(one, pilot)
         await pilot.press("d")
@@ -53,7 +53,7 @@ async def test_a_folder_is_taken_out_by_two_keys(stage: Stages) -> None:
         await one.until(pilot, lambda: one.indexing.started[-1] == () and len(one.indexing.started) == 2)
         await opened(one, pilot)
         await pilot.press("down", "d", "d")
-        await one.until(pilot, lambda: "stands in the settings" in one.app.search_screen.line.text)
+        await one.until(pilot, lambda: "is in the settings" in one.app.search_screen.line.text)
     assert one.indexing.forgotten == ["/home/anna/energy", "/home/anna/notes"]
 
 

@@ -1,4 +1,4 @@
-"""Why a result stands where it stands, beside the list."""
+"""Why a result ranks where it does, beside the list."""
 
 from __future__ import annotations
 

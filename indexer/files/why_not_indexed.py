@@ -67,7 +67,7 @@ def left_out(catalogue: Catalogue) -> list[LeftOut]:
 
 def _counted(one: Failure, end: float) -> LeftOut:
     n_files, exact = 0 if os.path.isdir(one.path) else 1, True
-    if one.kind == "type":
+    if one.kind == "type" and one.reason[:1].isdecimal():  # of a folder
         n_files = int(one.reason.partition(" ")[0].replace(",", ""))
     elif not os.path.islink(one.path):
         for _, _, names in os.walk(one.path):

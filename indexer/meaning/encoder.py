@@ -181,7 +181,7 @@ def _pieces_of(folder: Path) -> tuple[Numbers, int]:
     """By vocab.txt or, with the package that made it, tokenizer.json; and the largest number of a piece."""
     vocabulary = folder / "vocab.txt"
     if vocabulary.is_file():
-        lines = vocabulary.read_text(encoding="utf-8").rstrip("\n").splitlines()
+        lines = vocabulary.read_text(encoding="utf-8").rstrip("\n").split("\n")
         pieces = WordPieces(lines)
         return lambda text: pieces.numbers(text, MAX_PIECES), len(lines) - 1
     file = folder / "tokenizer.json"

@@ -59,8 +59,8 @@ def test_early_and_odd_dates(single, zipped) -> None:
 @pytest.mark.parametrize("code", ['0" mm";[Red]-0" mm"', "[$MDL] 0", r"0 \d\m", "0 _d_m"])
 def test_letters_that_a_format_only_shows_make_no_date(single, zipped, code: str) -> None:
     """Units in quotes, colours, currencies, single letters behind a backslash or as wide as one."""
-    styles = f"<s><numFmts><numFmt numFmtId='200' formatCode='{code}'/></numFmts><cellXfs><xf numFmtId='200'/></cellXfs></s>"
-    book = workbook(zipped, "<row><c s='0'><v>42</v></c></row>", **{"xl/styles.xml": styles})
+    styles = f"<numFmts><numFmt numFmtId='200' formatCode='{code}'/></numFmts><cellXfs><xf numFmtId='200'/></cellXfs>"
+    book = workbook(zipped, "<row><c s='0'><v>42</v></c></row>", **{"xl/styles.xml": f"<s>{styles}</s>"})
     assert single("a.xlsx", book).text == "Costs\n42\n"
 
 

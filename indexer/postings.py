@@ -139,6 +139,14 @@ def decode(code: Bytes) -> Ints:
     return numbers
 
 
+def number_at(code: bytes | memoryview, at: int) -> tuple[int, int]:
+    """The one number at a place in such bytes, and where it ends; IndexError where they end before it."""
+    number = shift = 0
+    while code[at] >= 0x80:
+        number, shift, at = number | (code[at] & 0x7F) << shift, shift + 7, at + 1
+    return number | code[at] << shift, at + 1
+
+
 def decode_runs(code: Bytes, sizes: Ints, firsts: Ints) -> tuple[Ints, Ints]:
     """The positions in runs of so many bytes [n_runs], to each the run's of `firsts` [n_runs] added; and where each run
     ends among them [n_runs]."""

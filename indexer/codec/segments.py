@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indexer.errors import IndexDamaged
-from indexer.postings import Bytes, Column, Ints, Mask, decode_runs, run_places
+from indexer.postings import Bytes, Column, Ints, Mask, decode_runs, number_at, run_places
 from indexer.schema import DOCUMENT, VERSION
 from indexer.text.spelling import TermList
 
@@ -103,7 +103,7 @@ def tidy(folder: Path, number: int, segments: Iterable[ListedSegment]) -> None:
 def _segments(content: bytes, number: int) -> list[ListedSegment]:
     if (marks := _HEAD.unpack_from(content)) != _MARKS:
         raise ValueError(f"wanted a table of contents that begins with {_MARKS}, got {marks}")
-    size, start = _varint(content, _HEAD.size)
+    size, start = number_at(content, _HEAD.size)
     (found,) = struct.unpack_from("!i4x", content, start + size)
     if found != number:
         raise ValueError(f"wanted commit {number}, got {found}")
@@ -111,14 +111,6 @@ def _segments(content: bytes, number: int) -> list[ListedSegment]:
         ListedSegment(f"{own['indexname']}_{own['segid']}", int(own["_doccount"]), frozenset(own["_deleted"] or ()))
         for own in map(vars, _Unpickler(io.BytesIO(content[start + size + 8 :])).load())
     ]
-
-
-def _varint(content: bytes, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte, the lowest first, all but its last byte marked; and where it ends."""
-    number = shift = 0
-    while content[at] >= 0x80:
-        number, shift, at = number | (content[at] & 0x7F) << shift, shift + 7, at + 1
-    return number | content[at] << shift, at + 1
 
 
 EXTENSIONS = (".doc", ".trm", ".pst")

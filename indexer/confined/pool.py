@@ -166,20 +166,16 @@ class Worker:
             batch.append(waiting.take())
             n_bytes, n_chars = n_bytes + batch[-1].size, n_chars + len(batch[-1].path)
         if not self.ahead:
-            self.heard()
+            self._observed = Observation()
         self.ahead.extend(batch)
         if not self._process.is_alive():  # its broker may not know yet
             raise BrokenPipeError
         self.requests.send([entry.path for entry in batch])
 
-    def heard(self) -> None:
-        """Start counting anew what it uses, after a sign of life."""
-        self._observed = Observation()
-
     def hear(self) -> FileReport | None:
         """Its next report; None when it says that it is ready. EOFError, OSError, MsgspecError: it is dead."""
         message = self.results.recv_bytes(MAX_REPORT)
-        self.heard()
+        self._observed = Observation()
         if self.is_ready:
             return _REPORTS.decode(message)
         self.is_ready, self._is_limited = True, message == b"1"

@@ -216,7 +216,7 @@ def kind_of(path: str) -> str | None:
     if is_in_maildir(path):
         return "eml"
     last = _ending(name)
-    if last in NOT_READ or ".so." in name:
+    if last in NOT_READ or (last.isdecimal() and ".so." in name):
         return None
     if last in PACKED and extension(name[: -len(last) - 1]) == "tar":
         return "tar"

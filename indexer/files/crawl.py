@@ -292,7 +292,8 @@ class Crawl:
             self.bare[folder.path] = folder.device
         folders = list(filter(_is_folder, entries))
         files = [entry for entry in entries if not _is_folder(entry)] if folders else entries
-        digest = b"" if self._settled is None else self._digest(folder, files)
+        is_whole = self._settled is not None and folder.path not in map(os.path.dirname, self._lone)
+        digest = self._digest(folder, files) if is_whole else b""
         known = self._settled.find(folder.path) if self._settled is not None and digest else None
         if known is not None and known.digest == digest:
             yield known

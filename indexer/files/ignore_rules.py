@@ -181,13 +181,26 @@ def compile_patterns(lines: Sequence[str], *, folder: str, source: str) -> Patte
             pattern = GitIgnoreSpecPattern(line)
         except (ValueError, re.error, OverflowError, RecursionError):
             continue
-        if pattern.include is not None:
+        if pattern.include is not None and pattern.regex is not None:
+            if (regex := pattern.regex.pattern).count(_STAR) > 2:
+                pattern.regex = re.compile(_without_retries(regex))
             patterns.append(pattern)
             kept.append(line.strip())
     if not patterns:
         return None
     spec = pathspec.GitIgnoreSpec(patterns, backend="simple")
     return PatternList(folder=os.path.join(folder, ""), source=source, spec=spec, lines=tuple(kept))
+
+
+_STAR = "[^/]*"
+"""what pathspec makes of a star"""
+
+
+def _without_retries(regex: str) -> str:
+    """The same pattern; what stands between two stars of one name is looked for once, for the first place will do."""
+    first, *between, last = regex.replace("[^", "[^/").replace("[^//]", "[^/]").split(_STAR)  # [!a] is no slash, either
+    once = (f"{_STAR}{one}" if "/" in one.replace("[^/", "") else f"(?>{_STAR}?{one})" for one in between)
+    return "".join((first, *once, _STAR, last))
 
 
 def read_ignore_file(path: str) -> PatternList | None:

@@ -67,7 +67,7 @@ def left_out(catalogue: Catalogue) -> list[LeftOut]:
 
 def _counted(one: Failure, end: float) -> LeftOut:
     n_files, exact = 0 if os.path.isdir(one.path) else 1, True
-    if one.kind == "type":
+    if one.kind == "type" and one.reason[:1].isdecimal():  # of a folder
         n_files = int(one.reason.partition(" ")[0].replace(",", ""))
     elif not os.path.islink(one.path):
         for _, _, names in os.walk(one.path):
@@ -145,8 +145,7 @@ def _skipped(path: str, skipped: Skipped) -> list[str]:
 
 def _folder(path: str, catalogue: Catalogue) -> tuple[str, ...]:
     known = catalogue.known(path)
-    n_failed = sum(1 for file in known.values() if file.state == "failed")
-    n_named = sum(1 for file in known.values() if file.state == "named")
+    n_failed, n_named = (sum(file.state == state for file in known.values()) for state in ("failed", "named"))
     lines = [f"a folder that is indexed: {count(len(known) - n_failed, 'file')} in it can be found"]
     if n_named:
         lines.append(f"{n_named:,} of them by their names alone: no text of them is read")

@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from console.extras import how_to_add
 from indexer.errors import IndexerError
-from indexer.postings import Vectors
+from indexer.postings import Vectors, number_at
 
 MAX_PIECES = 128
 """pieces of words read of one text"""
@@ -181,7 +181,7 @@ def _pieces_of(folder: Path) -> tuple[Numbers, int]:
     """By vocab.txt or, with the package that made it, tokenizer.json; and the largest number of a piece."""
     vocabulary = folder / "vocab.txt"
     if vocabulary.is_file():
-        lines = vocabulary.read_text(encoding="utf-8").rstrip("\n").splitlines()
+        lines = vocabulary.read_text(encoding="utf-8").rstrip("\n").split("\n")
         pieces = WordPieces(lines)
         return lambda text: pieces.numbers(text, MAX_PIECES), len(lines) - 1
     file = folder / "tokenizer.json"
@@ -359,21 +359,11 @@ def _written(operation: str, inputs: Sequence[str], outputs: Sequence[str], attr
 def _fields(message: memoryview) -> Iterator[_Field]:
     at = 0
     while at < len(message):
-        key, start = _whole_number(message, at)
-        size, begin = _whole_number(message, start) if key & 7 in (0, 2) else ({1: 8, 5: 4}[key & 7], start)
+        key, start = number_at(message, at)
+        size, begin = number_at(message, start) if key & 7 in (0, 2) else ({1: 8, 5: 4}[key & 7], start)
         end = begin + (size if key & 7 != 0 else 0)
         yield _Field(key >> 3, message[at:end], message[begin:end])
         at = end
-
-
-def _whole_number(message: memoryview, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte, and where it ends."""
-    value = shift = 0
-    while True:
-        byte = message[at]
-        at, value, shift = at + 1, value | (byte & 127) << shift, shift + 7
-        if byte < 128:
-            return value, at
 
 
 def _bytes(number: int, content: bytes) -> bytes:

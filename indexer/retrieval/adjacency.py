@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from indexer.postings import Floats, Ints, Mask
+from indexer.postings import Floats, Ints, Mask, beginnings
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import is_ideographic, is_marked, raw_terms, raw_tokens
 
@@ -116,17 +116,9 @@ def union(lists: Sequence[Ints]) -> Ints:
     return _different(every)
 
 
-def firsts(values: Ints) -> Ints:
-    """Where in the ascending `values` [n] each value stands first."""
-    is_first = np.empty(values.size, dtype=bool)
-    is_first[:1] = True
-    np.not_equal(values[1:], values[:-1], out=is_first[1:])
-    return is_first.nonzero()[0]
-
-
 def _different(values: Ints) -> Ints:
     """The ascending `values` [n] without repetitions."""
-    return values[firsts(values)]
+    return values[beginnings(values)]
 
 
 Texts = Callable[[Sequence[int]], Iterable[tuple[int, str]]]

@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from indexer.codec.segments import Columns
 from indexer.documents import TYPES
-from indexer.postings import Floats, Ints, Mask
-from indexer.retrieval.adjacency import adjacent, among, firsts, union
+from indexer.postings import Floats, Ints, Mask, beginnings
+from indexer.retrieval.adjacency import adjacent, among, union
 from indexer.retrieval.candidates import K1, B, Candidates, idf
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
@@ -61,7 +61,7 @@ def _earliness(places: list[Ints], n_rows: int) -> Floats:
     early = np.zeros(n_rows)
     for own in places:
         if own.size:
-            first = own[firsts(own >> PLACE_BITS)]
+            first = own[beginnings(own >> PLACE_BITS)]
             rows = first >> PLACE_BITS
             early[rows] = np.maximum(early[rows], 1 / (1 + (first & ((1 << PLACE_BITS) - 1)) / 50))
     return early
@@ -125,7 +125,7 @@ def _smallest_gap(left: Ints, right: Ints, n_rows: int) -> Floats:
     near = (distances < FAR).nonzero()[0]  # a place in another row is farther
     if near.size:
         own = left[near] >> PLACE_BITS
-        starts = firsts(own)
+        starts = beginnings(own)
         gaps[own[starts]] = np.minimum.reduceat(distances[near], starts)
     return gaps
 

@@ -304,10 +304,9 @@ class Catalogue:
             return FileRow(path, KnownFile(*row[1:12]), *row[12:])
         return None
 
-    def known(self, below: str | None = None) -> dict[str, KnownFile]:
-        """All files by path, or `below` and what lies in it."""
-        which = "" if below is None else f" WHERE {_BELOW}"
-        rows = self._rows(f"SELECT {_KNOWN} FROM files{which}", *(() if below is None else _below(below)))
+    def known(self, below: str) -> dict[str, KnownFile]:
+        """The file `below`, or those that lie in it, by path."""
+        rows = self._rows(f"SELECT {_KNOWN} FROM files WHERE {_BELOW}", *_below(below))
         return {os.fsdecode(row[0]): KnownFile(*row[1:]) for row in rows}
 
     def doc_ids_below(self, folder: str) -> list[int]:

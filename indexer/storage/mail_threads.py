@@ -57,8 +57,9 @@ def tie(connection: Connection, mails: Sequence[tuple[int, tuple[str, ...]]]) ->
     merged: dict[int, int] = {}
 
     def root(thread: int) -> int:
-        while thread in merged:
-            thread = merged[thread]
+        while (above := merged.get(thread)) is not None:
+            merged[thread] = merged.get(above, above)  # the next time half as far
+            thread = above
         return thread
 
     for own in keys.values():

@@ -185,7 +185,8 @@ def transaction(connection: Connection) -> Iterator[Connection]:
     try:
         yield connection
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite ends it itself where the disk is full
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
     if connection.is_stranded:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\n(.*?)\n?(---|\.\.\.|\+\+\+)[ \t]*(?:\n|\Z)", re.S)
+FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\n(.*?)(?<=\n)(---|\.\.\.|\+\+\+)[ \t]*(?:\n|\Z)", re.S)
 """front matter between lines of --- (YAML) or +++ (TOML): its delimiter and its content"""
 
 FENCE_SIGN = r"[ \t]*(?P<fence>```++|~~~++)"
@@ -34,5 +34,5 @@ _MARKS = re.compile(
 
 
 def without_marks(heading: str) -> str:
-    """A heading without the markup of links, emphasis, code, tags and anchors."""
-    return _MARKS.sub(lambda found: found[1] or found[2] or "", heading).strip()
+    """A heading, of a long one its beginning, without the markup of links, emphasis, code, tags and anchors."""
+    return _MARKS.sub(lambda found: found[1] or found[2] or "", heading[:1_000]).strip()

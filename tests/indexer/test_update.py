@@ -206,7 +206,7 @@ def test_a_change_that_keeps_size_and_time_is_seen(device: Device) -> None:
     path.chmod(0o600)
     again = device.updater().scan()
     assert (again.changed_anything, again.n_unchanged, again.generation) == (False, 2, summary.generation)
-    assert device.catalogue.known()[str(path)].changed_ns == path.stat().st_ctime_ns
+    assert device.catalogue.known("/")[str(path)].changed_ns == path.stat().st_ctime_ns
     assert device.agrees()
 
 
@@ -226,7 +226,7 @@ def test_what_waited_in_vain_is_tried_again_and_what_used_its_time_is_not(
 
     def tries() -> tuple[str, int]:
         device.updater().scan()
-        known = device.catalogue.known()[path]
+        known = device.catalogue.known("/")[path]
         return known.failure, known.tries
 
     with WorkerPool(endless_reader.read, n_workers=1, seconds=0.05, still_seconds=1, memory_mb=500) as device.pool:
@@ -235,7 +235,7 @@ def test_what_waited_in_vain_is_tried_again_and_what_used_its_time_is_not(
         assert tries() == (failure, 1)
     device.pool = able
     device.updater().scan(retry_failures=True)
-    assert device.catalogue.known()[path].failure == ""
+    assert device.catalogue.known("/")[path].failure == ""
     assert device.found("heron") == ["a.txt"]
 
 
@@ -243,13 +243,13 @@ def test_a_moved_folder_keeps_its_files_and_tells_the_moves(device: Device) -> N
     """After renaming a folder its files have new paths, and whoever asked learns of each move."""
     old = device.write("old/a.txt", "heron")
     device.updater().scan()
-    file_id = device.catalogue.known()[old].file_id
+    file_id = device.catalogue.known("/")[old].file_id
     (device.files / "old").rename(device.files / "new")
     new = str(device.files / "new" / "a.txt")
     summary = device.updater().scan()
     assert (summary.n_moved, summary.n_new, summary.n_removed) == (1, 0, 0)
     assert device.moves == [(old, new)]
-    assert device.catalogue.known()[new].file_id == file_id
+    assert device.catalogue.known("/")[new].file_id == file_id
     assert device.found("heron") == ["new/a.txt"]
 
 

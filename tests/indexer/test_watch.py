@@ -83,7 +83,7 @@ class Watched(Work):
             time.sleep(0.02)
 
     def known(self) -> set[str]:
-        return {os.path.relpath(path, self.files) for path in self.catalogue.known()}
+        return {os.path.relpath(path, self.files) for path in self.catalogue.known("/")}
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def check_complete(base: Path, words: dict[str, str]) -> None:
     """Every file is found by its own word exactly once, and nothing else is."""
     catalogue = Catalogue.open(base / "catalogue.sqlite")
     assert catalogue.failures() == []
-    assert set(catalogue.known()) == {str(base / "files" / name) for name in words}
+    assert set(catalogue.known("/")) == {str(base / "files" / name) for name in words}
     snapshot = Index.open(base / "index").snapshot()
     ids = snapshot.documents["doc_id"]
     assert set(ids[snapshot.alive].tolist()) == catalogue.doc_ids()

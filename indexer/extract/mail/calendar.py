@@ -23,7 +23,7 @@ _NAME = re.compile(r';CN="?([^";:]+)', re.IGNORECASE)
 _ZONE = re.compile(r';TZID="?([^";:]+)', re.IGNORECASE)
 _MAIL = re.compile(r"^mailto:", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\([\\;,nN])")
-_QUOTED = re.compile(r"^[^:\n]*QUOTED-PRINTABLE[^:\n]*:(?:[^\n]*=\n)*", re.I | re.M)
+_QUOTED = re.compile(r"^(?=[^:\n]*QUOTED-PRINTABLE)[^:\n]*+:(?:[^\n]*=\n)*", re.I | re.M)
 _CHARSET = re.compile(r"CHARSET=([\w-]+)", re.I)
 _OF_A_CARD = {
     "FN": "", "N": "", "NICKNAME": "", "ORG": "", "TITLE": "", "ROLE": "", "TEL": "Phone: ", "EMAIL": "Email: ",

@@ -7,6 +7,7 @@ import binascii
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC
 from email.errors import InvalidBase64LengthDefect, MessageError
 from email.header import decode_header
 from email.message import Message
@@ -308,9 +309,10 @@ def own_id(message: Message) -> str:
 
 
 def date(message: Message) -> float | None:
-    """Seconds since the epoch from the Date header, None when it is missing or absurd."""
+    """Seconds since the epoch from the Date header, in UTC where that has no zone; None if it is missing or absurd."""
     try:
-        seconds = parsedate_to_datetime(str(message.get("date", ""))).timestamp()
+        moment = parsedate_to_datetime(str(message.get("date", "")))
+        seconds = moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()
     except (ValueError, TypeError, IndexError, OverflowError, OSError):
         return None
     return seconds if 0 < seconds < 4_102_444_800 else None

@@ -27,7 +27,7 @@ _JUNK_TITLE = re.compile(
     re.IGNORECASE,
 )
 _PREFIX = re.compile(r"^(?:microsoft (?:word|powerpoint|excel|office)|presentation)\s*-\s*", re.IGNORECASE)
-_PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d))?")
+_PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?)?")
 MAX_TAGS = 50
 
 
@@ -75,8 +75,8 @@ def pdf_date(text: str) -> str:
     if match is None:
         return ""
     year, month, day, hour, minute, second, utc, ahead, rest = match.groups()
-    zone = "Z" if utc else f"{ahead}:{rest}" if ahead else ""
-    return f"{year}-{month}-{day}T{hour}:{minute}:{second or '00'}{zone}"
+    zone = "Z" if utc else f"{ahead}:{rest or '00'}" if ahead else ""
+    return f"{year}-{month}-{day}" + (f"T{hour}:{minute}:{second or '00'}{zone}" if hour else "")
 
 
 def elements(parts: Parts, name: str, wanted: Collection[str], **options: Any) -> dict[str, list[str]]:

@@ -5,6 +5,7 @@ Only cell values are read, never formulas. Own streaming instead of openpyxl, wh
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -18,6 +19,8 @@ from indexer.extract.zipped import Zipped, open_zip
 
 _DATE_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})
 """Numbers of the built-in formats that show a date or time"""
+_SHOWN = re.compile(r'"[^"]*"|\[[^\]]*\]|[\\_*].')
+"""what of a format is shown as it is, or says how, not what"""
 EPOCH = datetime(1899, 12, 30)
 EPOCH_1904 = datetime(1904, 1, 1)
 
@@ -172,7 +175,7 @@ def _date_styles(parts: Zipped, name: str) -> frozenset[str]:
 
     def start(name: str, attributes: dict[str, str]) -> None:
         if name == "numFmt":
-            code = attributes.get("formatCode", "").lower()
+            code = _SHOWN.sub("", attributes.get("formatCode", "").lower())
             if "yy" in code or "mmm" in code or ("d" in code and "m" in code) or "h:mm" in code:
                 dates.add(attributes.get("numFmtId", ""))
         elif name == "xf" and inside and inside[-1] == "cellXfs":

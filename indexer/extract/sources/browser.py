@@ -42,7 +42,7 @@ class VisitedPage(Struct):
 
 
 def read_firefox(source: Source, limits: Limits) -> Extraction:
-    """A document for each bookmark and visited page of a places.sqlite, the newest first."""
+    """A document for each bookmark and visited page of a places.sqlite, bookmarks first, each the newest first."""
     with opened(source) as file:
         pages = {page.address: page for page in _visited_by_firefox(file, limits)}
         for address, title, named, added, folder, above in file.execute(
@@ -125,11 +125,12 @@ def _documents(pages: Iterable[VisitedPage], limits: Limits) -> Extraction:
     """Those with an address of the web; addresses of programs, files and data are no pages."""
     found: list[ExtractedDocument] = []
     notes: tuple[str, ...] = ()
-    for page in sorted(pages, key=lambda page: -page.when):
+    for page in sorted(pages, key=lambda page: (BOOKMARK not in page.tags, -page.when)):
         if not page.address.startswith(("http://", "https://")) or len(page.address) > MAX_ADDRESS:
             continue
         if len(found) >= limits.max_messages or (len(found) % 256 == 255 and limits.is_late):
-            notes = (f"only the newest {len(found):,} pages{': ' + TIME_IS_UP if limits.is_late else ''}",)
+            late = f": {TIME_IS_UP}" if limits.is_late else ""
+            notes = (f"only the newest {len(found):,} pages, bookmarks first{late}",)
             break
         found.append(_document(page))
     return Extraction(documents=tuple(found), notes=notes)

@@ -53,7 +53,7 @@ def notes(tmp_path: Path, paths: Paths) -> Path:
 def known(paths: Paths) -> set[str]:
     catalogue = Catalogue.open(paths.catalogue)
     try:
-        return {Path(path).name for path in catalogue.known()}
+        return {Path(path).name for path in catalogue.known("/")}
     finally:
         catalogue.close()
 

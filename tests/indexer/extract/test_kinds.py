@@ -75,6 +75,7 @@ from indexer.files.changes import PASSING
         ("font.ttf", None),
         ("photo.jpg.gz", None),
         ("libc.so.6", None),
+        ("how.so.txt", "text"),
         ("id.pem", None),
         (".bashrc", "source"),
     ],

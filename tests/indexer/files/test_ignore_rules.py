@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 import zipfile
 from pathlib import Path
 
@@ -141,11 +142,13 @@ def test_git_agrees(tmp_path: Path) -> None:
     files = [
         "a.log", "keep.log", "src/a.c", "src/a.o", "src/deep/b.o", "doc/x.txt", "doc/in/x.txt", "foo/x", "foo/keep.txt",
         "top.txt", "sub/top.txt", "spaced name.txt", "out/a/b.txt", "lib/out/a.txt",
+        "s/1a2b3c", "s/acb", "s/aab1c", "s/a/bc", "t/1x2y/3z", "t/x/y/z", "u/mna-b-c", "u/na/b-c", "u/nb-c",
     ]  # fmt: skip
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     patterns = ["*.log", "!keep.log", "/top.txt", "foo/**", "!foo/keep.txt", "doc/*.txt", "/out/", "spaced*"]
+    patterns += ["s/*a*b*c*", "t/*x*y*/*z", "n*[!n]*b*c", "m?*[!n]*b*c"]
     (tmp_path / ".gitignore").write_text("\n".join(patterns))
     (tmp_path / "src" / ".gitignore").write_text("*.o\n!deep/*.o\n")
     run = ["git", "-c", "core.excludesFile=/dev/null", "-C", str(tmp_path)]
@@ -280,3 +283,13 @@ def test_an_agent_never_gets_them(device: tuple[Path, Paths, Settings]) -> None:
                 granted.why(str(home / name))
     finally:
         granted.close()
+
+
+def test_a_pattern_of_many_stars_costs_little() -> None:
+    """Each star more made a long name take a hundred times as long, and a folder from somebody else may have such."""
+    patterns = compile_patterns(["*a" * 20 + "*b"], folder="/f", source="the test")
+    assert patterns is not None
+    began = time.process_time()
+    assert patterns.check("/f/" + "a" * 250, False) == (None, "")
+    assert patterns.check("/f/" + "ca" * 99 + "b", False)[0]
+    assert time.process_time() - began < 1

@@ -9,8 +9,8 @@ import pytest
 
 from indexer.confined.pool import WorkerPool
 from indexer.documents import Skipped
-from indexer.files.crawl import CrawlRules
-from indexer.files.why_not_indexed import Why, remedy, why
+from indexer.files.crawl import Crawl, CrawlRules
+from indexer.files.why_not_indexed import Why, left_out, remedy, why
 from indexer.prepare import PreparedFile
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.catalogue_writing import note_scan
@@ -117,6 +117,14 @@ def test_twenty_are_named_and_the_rest_is_counted(tmp_path: Path, n_more: int, l
     lines = why(str(tmp_path), roots=[str(tmp_path)], rules=CrawlRules(), catalogue=catalogue).lines
     assert lines[-1].startswith(last)
     assert sum(line.startswith("skipped: ") for line in lines) == 20
+
+
+def test_a_root_that_is_passed_over_is_one_file(tmp_path: Path) -> None:
+    """A single file of a type that is not indexed, named as a root, counts as itself."""
+    (file := tmp_path / "a.pyc").touch()
+    catalogue, skipped = Catalogue.open(tmp_path / "catalogue.sqlite"), list(Crawl([str(file)], CrawlRules()))
+    note_scan(catalogue, roots=[str(file)], skipped=[one for one in skipped if isinstance(one, Skipped)], by_rule={})
+    assert [(one.path, one.n_files) for one in left_out(catalogue)] == [(str(file), 1)]
 
 
 def test_a_hidden_folder_of_mails_is_taken_in_by_its_source(tmp_path: Path) -> None:

@@ -71,6 +71,14 @@ def test_a_folder_may_bring_tokenizer_json(tmp_path: Path) -> None:
     np.testing.assert_array_equal(load(str(tmp_path)).encode(["the heron, the car"]), before)
 
 
+def test_a_piece_may_be_a_sign_that_separates_lines(tmp_path: Path) -> None:
+    """Such as U+2028: the pieces behind it keep their numbers."""
+    before = load(str(write_encoder(tmp_path))).encode(["car levy"])
+    file = tmp_path / "vocab.txt"
+    file.write_text(file.read_text().replace("automobile", "\u2028"))
+    np.testing.assert_array_equal(load(str(tmp_path)).encode(["car levy"]), before)
+
+
 def test_another_model_has_another_name(tmp_path: Path) -> None:
     one = kind_of(str(write_encoder(tmp_path / "a")))
     other = kind_of(str(write_encoder(tmp_path / "b", {"car": (1.0, 0.0)})))

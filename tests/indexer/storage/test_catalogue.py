@@ -94,7 +94,7 @@ def test_strange_names_and_titles_are_stored(catalogue: Catalogue) -> None:
     (row,) = catalogue.documents(catalogue.doc_ids_of(path)).values()
     assert row.path == path
     assert row.title == "a?b"
-    assert set(catalogue.known()) == {path}
+    assert set(catalogue.known("/")) == {path}
 
 
 def test_storing_a_file_again_replaces_its_documents(catalogue: Catalogue) -> None:
@@ -116,9 +116,9 @@ def test_storing_a_file_again_replaces_its_documents(catalogue: Catalogue) -> No
 def test_a_touched_file_gets_its_new_ctime_and_nothing_else(catalogue: Catalogue) -> None:
     """The digest and the documents stay."""
     file_id = store(catalogue, "/a.txt", ExtractedDocument(text="x", type="text"))
-    before = catalogue.known()["/a.txt"]
+    before = catalogue.known("/")["/a.txt"]
     CatalogueWriter(catalogue).commit(Batch(touched=[(77, file_id)]), generation=1)
-    assert catalogue.known()["/a.txt"] == before._replace(changed_ns=77)
+    assert catalogue.known("/")["/a.txt"] == before._replace(changed_ns=77)
     assert len(catalogue.doc_ids_of("/a.txt")) == 1
 
 
@@ -152,7 +152,7 @@ def test_known_files_below_a_folder_are_only_those(catalogue: Catalogue) -> None
     for path in [*inside, "/a", "/a0", "/a.txt", "/ab/x", "/b"]:
         store(catalogue, path)
     assert set(catalogue.known("/a")) == {"/a", *inside}
-    assert set(catalogue.known("/")) == set(catalogue.known())
+    assert set(catalogue.known("/")) == set(catalogue.known("/"))
 
 
 def test_documents_name_their_files(catalogue: Catalogue) -> None:
@@ -173,7 +173,7 @@ def test_a_failed_commit_leaves_nothing_behind(catalogue: Catalogue) -> None:
     batch.add(file, [(catalogue.doc_ids_of("/a.txt")[0], prepare_document(ExtractedDocument(text="", type="text")))])
     with pytest.raises(Exception, match="UNIQUE"):
         CatalogueWriter(catalogue).commit(batch, generation=9)
-    assert set(catalogue.known()) == {"/a.txt"}
+    assert set(catalogue.known("/")) == {"/a.txt"}
     assert catalogue.generation == 1
 
 
@@ -183,7 +183,10 @@ def test_lost_documents_make_their_whole_file_pending(catalogue: Catalogue) -> N
     store(catalogue, "/a.txt", ExtractedDocument(text="x", type="text"))
     ids = catalogue.doc_ids_of("/box")
     assert sorted(CatalogueWriter(catalogue).read_again([ids[1], 10**6], generation=3)) == list(ids)
-    assert {path: known.state for path, known in catalogue.known().items()} == {"/box": "pending", "/a.txt": "indexed"}
+    assert {path: known.state for path, known in catalogue.known("/").items()} == {
+        "/box": "pending",
+        "/a.txt": "indexed",
+    }
     assert catalogue.doc_ids() == set(catalogue.doc_ids_of("/a.txt"))
 
 
@@ -193,7 +196,7 @@ def test_readers_in_other_threads_see_the_last_commit_and_never_wait(catalogue: 
     seen: list[set[str]] = []
     catalogue.connection.execute("BEGIN IMMEDIATE")
     catalogue.connection.execute("DELETE FROM files")
-    thread = threading.Thread(target=lambda: seen.append(set(catalogue.known())))
+    thread = threading.Thread(target=lambda: seen.append(set(catalogue.known("/"))))
     thread.start()
     thread.join()
     catalogue.connection.execute("ROLLBACK")
@@ -223,7 +226,7 @@ def test_a_damaged_file_asks_for_a_rebuild_and_can_be_made_anew(tmp_path: Path, 
     with pytest.raises(IndexDamaged):
         Catalogue.open(path)
     reset(path)
-    assert Catalogue.open(path).known() == {}
+    assert Catalogue.open(path).known("/") == {}
 
 
 def test_another_version_asks_for_a_rebuild(catalogue: Catalogue) -> None:

@@ -13,7 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from indexer.storage.sqlite_files import connect, connect_to_read, is_unwritable, use_write_ahead_log
+from indexer.storage.sqlite_files import (
+    connect,
+    connect_to_read,
+    is_full,
+    is_unwritable,
+    transaction,
+    use_write_ahead_log,
+)
 
 LAST_TO_LEAVE = """
 import sqlite3, sys
@@ -114,3 +121,14 @@ def test_which_errors_say_that_nothing_can_be_written() -> None:
         connection.execute("SELECT FROM")
     assert not is_unwritable(mistake.value)
     assert not is_unwritable(None)
+
+
+def test_a_full_disk_is_what_a_transaction_says(path: Path) -> None:
+    """SQLite ends the transaction itself then: that there is nothing to undo is not the news."""
+    with closing(connect(path)) as connection:
+        connection.execute("CREATE TABLE t (x)")
+        connection.execute("PRAGMA max_page_count = 10")
+        with pytest.raises(sqlite3.OperationalError) as failure, transaction(connection):
+            connection.executemany("INSERT INTO t VALUES (?)", [(b"x" * 5_000,)] * 100)
+        assert is_full(failure.value, path)
+        assert connection.execute("SELECT count(*) FROM t").fetchone() == (0,)

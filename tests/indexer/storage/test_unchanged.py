@@ -178,6 +178,15 @@ def test_a_folder_that_was_given_up_and_taken_again_is_read(tree: Tree) -> None:
     assert tree.updater.scan().n_new == 2
 
 
+def test_a_file_that_is_a_root_of_its_own_hides_no_loss(tree: Tree) -> None:
+    """Counted with its settled folder as well, it stood for a file that is gone from another folder."""
+    roots = (*tree.updater.job.roots, str(tree.files / "a.txt"))
+    tree.updater.job = replace(tree.updater.job, roots=roots)
+    (tree.files / "inner/c.txt").unlink()
+    assert tree.updater.scan().n_removed == 1
+    assert tree.known() == {"a.txt", "b.txt"}
+
+
 def test_an_index_that_was_lost_is_read_again(tree: Tree) -> None:
     """The catalogue stands and the index is gone: every file is read, settled or not."""
     for path in (tree.data / "index").iterdir():

@@ -106,6 +106,18 @@ def test_raw_bytes_of_a_head_are_as_its_text_declares(single) -> None:
         assert (document.title, document.author, document.text.strip()) == ("年度报告", "王 <w@example.org>", "预算")
 
 
+@pytest.mark.parametrize("zone", ["+0000", "-0000", ""])
+def test_a_date_without_a_zone_is_in_utc(single, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    """As RFC 5322 has it, wherever the mail is read: -0000 says that the sender's own zone is not told."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert single("a.eml", f"Subject: x\nDate: Mon, 01 Jan 2024 20:30:00 {zone}\n\nb").modified == 1_704_141_000
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 @pytest.mark.parametrize("value", ["", "yesterday", "Mon, 99 Foo 2024", "Thu, 1 Jan 9999 00:00:00 +0000"])
 def test_an_absurd_date_is_none(single, value: str) -> None:
     """Only a date that makes sense is one."""

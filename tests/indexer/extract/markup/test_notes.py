@@ -62,6 +62,13 @@ def test_toml_front_matter(single: Single) -> None:
     assert note.properties == (("tag", "a"), ("tag", "b c"), ("created", "2024-01-01T00:00:00"), ("weight", "7"))
 
 
+def test_front_matter_ends_with_a_line_of_its_own(single: Single) -> None:
+    """Dots or dashes at the end of a value end nothing."""
+    note = single("a.md", "---\ntitle: Wait...\nplace: here ---\ntags: [heron]\n---\nbody\n")
+    assert (note.title, note.text.strip()) == ("Wait...", "body")
+    assert note.properties == (("place", "here ---"), ("tag", "heron"))
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -105,6 +112,7 @@ def test_code_holds_no_tags_and_no_links(single: Single) -> None:
         ("a.md", "#a/" * 300_000), ("a.org", "#+begin_src\n" * 60_000), ("a.org", "[[a][" * 150_000),
         ("a.org", "".join(f"#+begin_{i}\n" for i in range(40_000))),
         ("a.org", "".join(f"#+begin_{i}\n#+end_x{i}\n" for i in range(20_000))), ("a.pod", "C<< " * 150_000),
+        ("a.md", "# " + "[" * 700_000), ("a.vcf", "BEGIN:VCARD\n" + "QUOTED-PRINTABLE" * 60_000),
     ],
 )  # fmt: skip
 def test_marks_without_an_end_cost_little(extract: Callable[..., Extraction], name: str, text: str) -> None:

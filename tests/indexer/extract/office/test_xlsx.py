@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.indexer.extract.office.office_parts import related
 
 
@@ -52,6 +54,14 @@ def test_early_and_odd_dates(single, zipped) -> None:
     row = "".join(f"<c s='1'><v>{value}</v></c>" for value in ("1", "59", "61", "0.5", "1e300"))
     text = single("a.xlsx", workbook(zipped, f"<row>{row}</row>")).text
     assert text == "Costs\n1900-01-01\t1900-02-28\t1900-03-01\t12:00:00\t1e300\n"
+
+
+@pytest.mark.parametrize("code", ['0" mm";[Red]-0" mm"', "[$MDL] 0", r"0 \d\m", "0 _d_m"])
+def test_letters_that_a_format_only_shows_make_no_date(single, zipped, code: str) -> None:
+    """Units in quotes, colours, currencies, single letters behind a backslash or as wide as one."""
+    styles = f"<numFmts><numFmt numFmtId='200' formatCode='{code}'/></numFmts><cellXfs><xf numFmtId='200'/></cellXfs>"
+    book = workbook(zipped, "<row><c s='0'><v>42</v></c></row>", **{"xl/styles.xml": f"<s>{styles}</s>"})
+    assert single("a.xlsx", book).text == "Costs\n42\n"
 
 
 def test_what_stands_beside_the_cells_follows_them(single, zipped) -> None:

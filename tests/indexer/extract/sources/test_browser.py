@@ -20,7 +20,7 @@ def at(path: Path) -> Source:
 def test_firefox_gives_a_document_for_each_address(tmp_path: Path) -> None:
     """The bookmark's own title, folder and tag; the page's description; no frame and no address of the program."""
     make_places(tmp_path / "places.sqlite")
-    heron, soup = read_firefox(at(tmp_path / "places.sqlite"), Limits()).documents
+    soup, heron = read_firefox(at(tmp_path / "places.sqlite"), Limits()).documents
     assert (heron.title, heron.text, heron.modified) == ("Heron page", "All about herons", VISIT)
     assert heron.properties == (("url", "https://birds.example/heron"),)
     assert (soup.title, soup.text, soup.modified) == ("Leek soup", "Folder: Recipes", VISIT - 60)
@@ -33,7 +33,7 @@ def test_a_profile_of_before_there_were_descriptions_is_read_too(tmp_path: Path)
     file = make_places(tmp_path / "places.sqlite", keep_log=True)
     file.execute("ALTER TABLE moz_places DROP COLUMN description")
     file.close()
-    heron, _ = read_firefox(at(tmp_path / "places.sqlite"), Limits()).documents
+    _, heron = read_firefox(at(tmp_path / "places.sqlite"), Limits()).documents
     assert (heron.title, heron.text) == ("Heron page", "")
 
 
@@ -52,12 +52,17 @@ def test_a_file_that_a_browser_has_open_is_read_with_its_log_and_not_touched(tmp
     file.close()
 
 
-def test_the_newest_pages_are_kept_where_there_are_too_many(tmp_path: Path) -> None:
-    """Two addresses and room for one: the one visited last stays, and a note says so."""
-    make_places(tmp_path / "places.sqlite")
-    found = read_firefox(at(tmp_path / "places.sqlite"), Limits(max_messages=1))
-    assert [one.title for one in found.documents] == ["Heron page"]
-    assert found.notes == ("only the newest 1 pages",)
+def test_bookmarks_and_the_newest_pages_are_kept_where_there_are_too_many(tmp_path: Path) -> None:
+    """Room for two of three addresses: the bookmark, however old, and the page visited last; a note says so."""
+    file = make_places(tmp_path / "places.sqlite", keep_log=True)
+    for number, address in ((5, "https://birds.example/crane"), (6, "https://birds.example/stork")):
+        visit = (VISIT + number) * 1_000_000
+        file.execute("INSERT INTO moz_places VALUES (?, ?, ?, 0, ?, NULL)", (number, address, address[-5:], visit))
+    file.commit()
+    file.close()
+    found = read_firefox(at(tmp_path / "places.sqlite"), Limits(max_messages=2))
+    assert [one.title for one in found.documents] == ["Leek soup", "stork"]
+    assert found.notes == ("only the newest 2 pages, bookmarks first",)
 
 
 def test_chromium_gives_bookmarks_and_visits(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (193, 31_195),
     "console": (8, 1_166),
-    "indexer": (106, 21_139),
+    "indexer": (106, 21_133),
     "simulation": (90, 15_661),
     "federation_server": (54, 8_174),
     "foltr": (55, 8_038),

@@ -130,7 +130,7 @@ def from_code(code: str) -> bytes:
         whole = b""
     secret = whole[:SECRET_BYTES]
     if len(whole) != SECRET_BYTES + CHECK_BYTES or _check(secret) != whole[SECRET_BYTES:]:
-        raise DevicesError("wanted the code of eight groups that `foltr-search devices new` shows, got another text")
+        raise DevicesError("wanted the code of eight groups that `foltr-search devices new` shows, got no such code")
     return secret
 
 

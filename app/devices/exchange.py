@@ -58,8 +58,8 @@ class Met(msgspec.Struct, frozen=True):
         """For a person, as one line."""
         line = f"{self.n_received:,} received, {self.n_sent:,} sent"
         shut_out = (
-            f"; nothing of the others can be read here ({self.n_unread:,} files): if they removed this device, "
-            "`foltr-search devices leave`, then join with the code of now"
+            f"; nothing of the others can be read here ({self.n_unread:,} files): if they removed this device, run "
+            "`foltr-search devices leave`, then join again with the code that they show now"
         )
         return line + (shut_out if self.is_shut_out else "")
 

@@ -1,4 +1,4 @@
-"""Computers of one person, each with a home of its own, that have one folder in common, or a group's server."""
+"""Computers of one person, each with a separate home, that share a folder or a group's server."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def check(sent: Sequence[LedgerEntry]) -> None:
 
 
 def test_a_view_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
-    """Of a newer version, or of half of its bytes: what the others say still counts."""
+    """If it is of a newer version or cut in half, what the others say still counts."""
     with Store(tmp_path / "state.sqlite") as store:
         log = RecordLog(store, b"a" * 16)
         answering_device.be_one_of_several(store, is_first=True)
@@ -217,7 +217,7 @@ RECEIPT = msgspec.to_builtins(LEFT, builtin_types=(bytes,))
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
 def test_what_a_stolen_device_says_stops_nothing(tmp_path: Path, number: int) -> None:
-    """Numbers beyond all, keys that are none, records of another version: the pen stays, and the pen can be taken."""
+    """Huge numbers, invalid keys, records of another version: the pen stays, and can still be taken."""
     with Store(tmp_path / "other.sqlite") as other:
         membership.save(other, MEMBER)
         cost = LedgerEntry(1, "g", 1, 1, 10, Gaussian(clip=0.8, noise_multiplier=1.0), False)

@@ -1,4 +1,4 @@
-"""kill -9 while devices meet: what was acknowledged reaches the other one, and both end alike."""
+"""kill -9 while devices exchange: what was acknowledged reaches the other one, and both end alike."""
 
 from __future__ import annotations
 

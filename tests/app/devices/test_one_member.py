@@ -101,7 +101,7 @@ def n_spent(computer: Computer) -> int:
 
 
 def test_two_computers_are_one_member(group: Group, tmp_path: Path) -> None:
-    """Whichever joins, the one that holds the pen answers, once; the other asks the server nothing."""
+    """Whichever joined, the one that holds the pen answers, once; the other asks the server nothing."""
     laptop, desk = two(tmp_path)
     member = join(desk, group)
     assert not sync(desk, nobody).sent
@@ -140,7 +140,7 @@ def test_who_has_no_pen_hears_in_a_line_who_has_or_what_ends_that(
 
 
 def test_a_server_that_rolls_back_their_depot_gets_no_second_answer(group: Group, tmp_path: Path) -> None:
-    """It hides that the pen was handed over, and what was spent: neither answers again, then or once it comes out."""
+    """It hides the handing over of the pen and what was spent: neither answers again, then or later."""
     laptop, desk = two(tmp_path, group)
     assert sync(laptop).sent
     desk.meet()
@@ -157,7 +157,7 @@ def test_a_server_that_rolls_back_their_depot_gets_no_second_answer(group: Group
 
 
 def test_without_their_depot_nothing_is_sent(group: Group, tmp_path: Path) -> None:
-    """The server threw it away: the holder of the pen does not answer before the computers meet somewhere again."""
+    """If the server deleted it, the holder of the pen does not answer before the computers exchange again."""
     laptop, _ = two(tmp_path, group)
     with writing(group.made.engine) as connection:
         connection.execute(delete(depots))
@@ -168,7 +168,7 @@ def test_without_their_depot_nothing_is_sent(group: Group, tmp_path: Path) -> No
 
 
 def test_the_pen_takes_along_what_was_spent(group: Group, tmp_path: Path) -> None:
-    """Who gets it does not answer the same round, but the next; who gave it away speaks to nobody."""
+    """The new holder answers not the same round but the next; the former one sends nothing to the group."""
     laptop, desk = two(tmp_path)
     join(laptop, group)
     assert sync(laptop).sent
@@ -196,7 +196,7 @@ def person_of_their_own(folder: Path) -> Iterator[Person]:
 
 
 def test_the_published_ranker_arrives_on_both(group: Group, tmp_path: Path) -> None:
-    """The other one has it from the folder, and tests it on its own pages."""
+    """The other one gets it from the folder, and tests it on its own pages."""
     laptop, desk = two(tmp_path)
     join(laptop, group)
     with person_of_their_own(tmp_path / "other") as other:
@@ -217,7 +217,7 @@ def test_the_published_ranker_arrives_on_both(group: Group, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("forget", [False, True])
 def test_who_leaves_the_group_leaves_for_all(group: Group, tmp_path: Path, forget: bool) -> None:
-    """On a device without the pen, too: the key goes on both, and both have the receipt."""
+    """Even on a device without the pen: the key is erased on both, and both have the receipt."""
     laptop, desk = two(tmp_path)
     join(laptop, group)
     sync(laptop)
@@ -242,7 +242,7 @@ def test_who_leaves_the_group_leaves_for_all(group: Group, tmp_path: Path, forge
 
 
 def test_a_lost_pen_is_taken_and_waits(group: Group, tmp_path: Path) -> None:
-    """Without the holder's word nothing is sent in the budget's window; the ranker goes on arriving."""
+    """Without the holder's word nothing is sent within the budget's days; the ranker still arrives."""
     laptop, desk = two(tmp_path)
     join(laptop, group)
     desk.meet()
@@ -276,7 +276,7 @@ def test_a_backup_does_not_bring_the_pen_back(group: Group, tmp_path: Path) -> N
 
 
 def test_who_goes_alone_hands_the_pen_over(group: Group, tmp_path: Path) -> None:
-    """The others go on as the member, the one that left is none; the last one keeps it."""
+    """The others stay the member and the one that left is none; the last one keeps the pen."""
     laptop, desk = two(tmp_path)
     member = join(laptop, group)
     laptop.devices().leave()
@@ -306,7 +306,7 @@ def test_a_member_that_pairs_is_the_member_of_both(group: Group, tmp_path: Path)
 
 
 def test_an_application_in_vain_is_in_nobodys_way(group: Group, tmp_path: Path) -> None:
-    """Who asked to join while the server was away is the member that the other one became."""
+    """A computer that asked to join while the server was away becomes the member that the other one is."""
     laptop, desk = two(tmp_path)
     with Store(desk.paths.state) as store:
         membership.save(store, membership.applicant(group.invite()))

@@ -62,7 +62,7 @@ def two(tmp_path: Path, shared: Place) -> tuple[Computer, Computer]:
 def test_a_file_that_could_not_be_read_is_tried_again(
     tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a stick that was pulled out in the middle: nothing that lies there unchanged is passed over for good."""
+    """As on a stick that was pulled out during reading: an unchanged file is not skipped for good."""
     laptop, desk = two(tmp_path, shared)
     laptop.open("fish", "crane.txt")
     laptop.meet()
@@ -102,7 +102,7 @@ def one_more(tmp_path: Path, shared: Place, *others: Computer) -> Computer:
 
 
 def test_a_pick_on_one_leads_on_the_other(tmp_path: Path, anywhere: Place) -> None:
-    """After two, where the home has another name; the others stand as they stood."""
+    """Two picks put it first, though the home has another name; the other results keep their order."""
     laptop, desk = two(tmp_path, anywhere)
     before = desk.ask("fish")
     last = before[-1]
@@ -115,7 +115,7 @@ def test_a_pick_on_one_leads_on_the_other(tmp_path: Path, anywhere: Place) -> No
 
 
 def test_a_pick_follows_the_content_to_another_place(tmp_path: Path, shared: Path) -> None:
-    """Where the other one keeps the same document under another name in another folder."""
+    """If the other computer has the same document under another name in another folder."""
     laptop = Computer(tmp_path / "laptop", shared)
     notes = {name.replace("birds", "fauna").replace(".txt", "-copy.txt"): text for name, text in laptop.notes.items()}
     desk = Computer(tmp_path / "desk", shared, root="papers", notes=notes)
@@ -130,7 +130,7 @@ def test_a_pick_follows_the_content_to_another_place(tmp_path: Path, shared: Pat
 
 @pytest.mark.parametrize(("copies", "is_here"), [(2, True), (FEW, False), (FEW + 1, False)])
 def test_of_copies_the_one_is_meant_that_was_opened(tmp_path: Path, shared: Path, copies: int, is_here: bool) -> None:
-    """Where its place is on both, each keeps its picks; where not, one of few copies has them, and none of many."""
+    """If its place exists on both, each keeps its picks; else one of few copies has them, and none of many."""
     text = NOTES["birds/crane.txt"]
     laptop = Computer(tmp_path / "laptop", shared, notes={f"{i}/crane.txt": text for i in range(2)})
     on_desk = {f"{i if is_here else i + 2}/crane.txt": text for i in range(copies)}
@@ -147,7 +147,7 @@ def test_of_copies_the_one_is_meant_that_was_opened(tmp_path: Path, shared: Path
 
 
 def test_devices_that_met_have_the_same_weights(tmp_path: Path, anywhere: Place) -> None:
-    """Bit by bit, whoever learned what in which order; and the same page for the same files."""
+    """Bit for bit, whichever learned what in which order; and the same page for the same files."""
     laptop, desk = two(tmp_path, anywhere)
     for number in range(6):
         laptop.open(f"fish {['heron', 'stork', 'water'][number % 3]}", "heron.txt")
@@ -163,7 +163,7 @@ def test_devices_that_met_have_the_same_weights(tmp_path: Path, anywhere: Place)
 
 
 def test_a_meeting_without_news_merges_nothing(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes no longer for all the records of years."""
+    """Its cost does not grow with the records of years."""
     computers = two(tmp_path, shared)
     for computer in (*computers, *computers):
         computer.meet()
@@ -173,7 +173,7 @@ def test_a_meeting_without_news_merges_nothing(tmp_path: Path, shared: Path, mon
 
 
 def test_who_joins_brings_along_what_it_has_learned(tmp_path: Path, anywhere: Place) -> None:
-    """And finds it itself as before, though everything is named anew."""
+    """It still finds its own picks, though everything is named anew."""
     laptop, desk = Computer(tmp_path / "laptop", anywhere), Computer(tmp_path / "desk", anywhere)
     last = desk.ask("fish")[-1]
     for _ in range(3):
@@ -195,7 +195,7 @@ def said_in(computer: Computer) -> tuple[object, ...]:
 
 
 def test_what_was_forgotten_is_so_everywhere(tmp_path: Path, shared: Path) -> None:
-    """Also after an old copy of the state is put back on the other one, and what that one learned meanwhile."""
+    """Even after an old state is put back on the other one, with what that one learned meanwhile."""
     laptop, desk = two(tmp_path, shared)
     for _ in range(2):
         laptop.open("fish", "crane.txt")
@@ -240,7 +240,7 @@ def test_what_a_net_learned_is_forgotten_everywhere(tmp_path: Path, shared: Path
 
 
 def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Path) -> None:
-    """No file that is written from then on opens with any key that it has; the others go on together."""
+    """None of its keys opens a file written from then on; the others continue together."""
     laptop, desk = two(tmp_path, shared)
     lost = one_more(tmp_path, shared, laptop, desk)
     keys = lost.keys
@@ -322,7 +322,7 @@ def test_the_folder_tells_sizes_and_times_alone(tmp_path: Path, shared: Path) ->
 
 
 def test_saved_searches_and_settings_travel(tmp_path: Path, shared: Path) -> None:
-    """What one changes the other has; the later change counts; config.toml holds where it was written."""
+    """A change on one reaches the other; the later change counts; config.toml wins where it was written."""
     laptop, desk = Computer(tmp_path / "laptop", shared), Computer(tmp_path / "desk", shared)
     mine, theirs = SavedSearches(laptop.paths.saved), SavedSearches(desk.paths.saved)
     mine.save("tax", "type:pdf tax")
@@ -348,7 +348,7 @@ def test_saved_searches_and_settings_travel(tmp_path: Path, shared: Path) -> Non
 
 
 def test_a_folder_that_is_away_is_said_and_costs_nothing(tmp_path: Path, shared: Path) -> None:
-    """A stick that is not there, and one that is mounted empty: nothing is written, later all of it is."""
+    """For a missing stick, or one mounted empty, nothing is written now and everything later."""
     laptop, desk = two(tmp_path, shared)
     laptop.open("fish", "crane.txt")
     shared.rename(tmp_path / "pulled out")
@@ -364,7 +364,7 @@ def test_a_folder_that_is_away_is_said_and_costs_nothing(tmp_path: Path, shared:
 
 
 def test_foreign_and_damaged_files_are_passed_over(tmp_path: Path, shared: Path) -> None:
-    """Whatever else lies in the folder stays as it is, and what was changed in a byte is not believed."""
+    """Other files in the folder stay as they are, and a file with a changed byte is not believed."""
     laptop, desk = two(tmp_path, shared)
     laptop.open("fish", "crane.txt")
     before = set(os.listdir(shared))
@@ -412,7 +412,7 @@ def test_a_file_that_is_finished_while_it_is_read_is_read_again(
 
 
 def test_files_of_one_device_become_one_when_there_are_many(tmp_path: Path, shared: Path) -> None:
-    """The folder does not fill with the years, nor what each keeps of its files, usable or not."""
+    """Neither the folder nor a device's notes about its files grow with the years."""
     laptop, desk = two(tmp_path, shared)
     for number in range(36):
         laptop.open("fish", "crane.txt")
@@ -430,7 +430,7 @@ def test_files_of_one_device_become_one_when_there_are_many(tmp_path: Path, shar
 
 
 def test_who_leaves_keeps_what_it_knows(tmp_path: Path, anywhere: Place) -> None:
-    """It goes on learning alone, the others do not hear of it, and it may come back."""
+    """It goes on learning alone, the others get nothing of that, and it may join again."""
     laptop, desk = two(tmp_path, anywhere)
     for _ in range(2):
         laptop.open("fish", "crane.txt")
@@ -505,7 +505,7 @@ def test_a_key_comes_by_way_of_a_device_that_is_known(tmp_path: Path, anywhere: 
 
 
 def test_two_processes_of_one_device_take_turns(tmp_path: Path, shared: Path) -> None:
-    """A new key that one of them made is not written over by the other, which began before."""
+    """A new key made by one is not overwritten by the other, which began before."""
     laptop, _ = two(tmp_path, shared)
     begun = laptop.devices()
     laptop.devices().remove("desk")
@@ -527,7 +527,7 @@ UNUSABLE = [
 
 
 def test_what_cannot_be_used_here_stops_nothing(tmp_path: Path, shared: Path) -> None:
-    """Of a newer version, or of a device that means harm: all else is exchanged and searched, and one can leave."""
+    """Records of a newer version or of a malicious device: the rest is exchanged and searched, and one can leave."""
     laptop, desk = two(tmp_path, shared)
     keys = desk.keys
     for body in UNUSABLE:
@@ -560,7 +560,7 @@ def test_no_device_gets_the_keys_of_another(tmp_path: Path, shared: Path) -> Non
 
 
 def test_a_key_beyond_all_numbers_is_not_taken(tmp_path: Path, shared: Path) -> None:
-    """After it no newer one could come, and nobody could be removed any more."""
+    """No newer key could follow it, so nobody could be removed any more."""
     laptop, desk = two(tmp_path, shared)
     keys = desk.keys
     (public,) = [one.value[1] for one in desk.devices().known() if one.called == "laptop"]
@@ -573,7 +573,8 @@ def test_a_key_beyond_all_numbers_is_not_taken(tmp_path: Path, shared: Path) -> 
 
 
 def test_nothing_in_the_folder_is_waited_for(tmp_path: Path, shared: Path) -> None:
-    """Pipes, endless and huge files, folders, and links to nowhere, named as sealed files or unfinished ones are."""
+    """Pipes, endless and huge files, folders and dangling links with the names of sealed or unfinished files are
+    skipped."""
     laptop, desk = two(tmp_path, shared)
     names = iter(f"{number:032x}" for number in range(9))
     os.mkfifo(shared / next(names))
@@ -590,7 +591,7 @@ def test_nothing_in_the_folder_is_waited_for(tmp_path: Path, shared: Path) -> No
 
 
 def test_of_two_with_one_name_each_can_be_removed(tmp_path: Path, shared: Path) -> None:
-    """As where a computer lost its data folder and joined again: more stands behind the name of each."""
+    """As after a computer lost its data folder and joined again: each name gets extra letters."""
     laptop, desk = two(tmp_path, shared)
     shutil.rmtree(desk.paths.data_dir)
     desk.index()
@@ -619,7 +620,7 @@ def test_one_that_has_just_joined_can_be_removed(tmp_path: Path, anywhere: Place
 
 
 def test_who_leaves_unheard_says_so(tmp_path: Path, shared: Path) -> None:
-    """Where the folder is away it can leave nevertheless, and another one can still remove it."""
+    """It can leave even if the folder is away, and another one can still remove it."""
     laptop, desk = two(tmp_path, shared)
     shared.rename(tmp_path / "pulled out")
     assert "cannot be read" in desk.devices().leave()

@@ -1,4 +1,4 @@
-"""Records of several devices: whatever way they took, they mean the same."""
+"""Records of several devices mean the same, however they were exchanged."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_devices_that_met_are_bit_identical(seed: int) -> None:
 
 
 def test_only_the_last_lessons_and_picks_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the caps the oldest are passed over, on each device the same ones."""
+    """Beyond the caps the oldest are ignored, on each device the same ones."""
     monkeypatch.setattr(records, "_CAPS", (((Lesson,), 3), ((Opened, Moved), 2)))
     device = Simulated(b"a" * 8, 0.0)
     for n in range(6):
@@ -123,7 +123,8 @@ def test_only_the_last_lessons_and_picks_count(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_forgetting_wins_everywhere() -> None:
-    """Also over what was written later, by its clock, without knowing of it; what was written knowing of it stays."""
+    """It also deletes what was written later, by its clock, without knowing of it; what was written knowing of it
+    stays."""
     first, second = Simulated(b"a" * 8, 0.0), Simulated(b"b" * 8, 1e6)
     lesson = Lesson(Vote(b"", 1, {"pdf": (1.0, 1.0)}), 1)
     forget = first.write(Forgotten("lessons"), 1e9)
@@ -148,7 +149,7 @@ def test_what_a_device_brings_along_counts_where_it_is_younger() -> None:
 
 
 def test_picks_follow_a_folder_that_was_moved() -> None:
-    """Those that were made before it, below it."""
+    """Picks made before the move, below that folder."""
     device = Simulated(b"a" * 8, 0.0)
     old, new, name = (letter * 8 for letter in (b"o", b"n", b"f"))
     device.write(Opened(b"", old + name, b"", b"", b""), 1e9)
@@ -159,7 +160,7 @@ def test_picks_follow_a_folder_that_was_moved() -> None:
 
 
 def test_the_pick_memory_is_as_one_device_would_have_it() -> None:
-    """One more for each opening, half left after 60 days; of what else the query opened three quarters are left."""
+    """One more for each opening, half left after 60 days; the query's other picks keep three quarters."""
     query, first, second = b"q" * 8, b"a" * 8, b"b" * 8
     device = Simulated(b"d" * 8, 0.0)
     device.write(Opened(query, first, b"", b"", b""), 1e9)

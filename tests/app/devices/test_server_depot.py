@@ -1,4 +1,4 @@
-"""Computers of one person that meet at their group's server: what it sees, what it can do, and how they do without."""
+"""Computers of one person that exchange at their group's server: what it sees, what it can do, and work without it."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_the_server_learns_names_sizes_and_times_alone(
 
 
 def test_one_pick_or_ten_are_a_file_of_the_same_size(group: Running, tmp_path: Path) -> None:
-    """And an exchange in which nothing happened is one question."""
+    """And an exchange without news is one request."""
     laptop, _ = two(tmp_path, group)
     sizes = []
     for n in (1, 10):
@@ -251,7 +251,7 @@ def test_a_kill_while_the_key_is_renewed_locks_nobody_out(
 
 
 def test_a_full_depot_is_made_room_in_or_said(group: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many files of a computer become few; where that does not suffice one line says so, and all is sent later."""
+    """A computer's many files become few; if that is not enough, one line says so, and all is sent later."""
     monkeypatch.setattr(exchange, "SLICE", 10)
     laptop, desk = two(tmp_path, group)
     limited(group, depot_files=6)
@@ -274,7 +274,7 @@ def test_a_full_depot_is_made_room_in_or_said(group: Running, tmp_path: Path, mo
 
 @pytest.mark.parametrize("how", ["leave", "forget-me", "revoke", "forget"])
 def test_with_the_member_the_depot_goes(group: Running, tmp_path: Path, how: str) -> None:
-    """Every computer says it in a line, keeps what it knows, learns on, and meets the others in a folder."""
+    """Every computer says so in a line, keeps what it knows, goes on learning, and exchanges in a folder."""
     laptop, desk = two(tmp_path, group)
     laptop.open("fish", "crane.txt")
     alike(laptop, desk)
@@ -338,7 +338,7 @@ def test_a_computer_that_lacks_the_present_key_takes_the_place_of_nobody(group: 
 
 
 def test_lost_files_are_written_again(group: Running, tmp_path: Path) -> None:
-    """All of them, too, as after the server was restored from its backup."""
+    """Even all of them, as after the server was restored from its backup."""
     laptop, desk = two(tmp_path, group)
     laptop.open("fish", "crane.txt")
     laptop.meet()
@@ -402,7 +402,7 @@ MANY = b",".join(b'"%032x":4096' % n for n in range(10_001))
 def test_nothing_that_the_server_says_is_believed(
     group: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: bytes, line: str
 ) -> None:
-    """Names and sizes that no computer writes are passed over, as are files that are not there; the rest is said."""
+    """Names and sizes that no computer writes and missing files are skipped; the rest is reported."""
     laptop, _ = two(tmp_path, group)
     get = Transport.get
     with monkeypatch.context() as lying:
@@ -414,7 +414,7 @@ def test_nothing_that_the_server_says_is_believed(
 
 
 def test_without_the_server_each_works_on(tmp_path: Path) -> None:
-    """It is down, or this computer's clock is wrong: one line, and all is exchanged later."""
+    """If it is down, or this computer's clock is wrong, one line says so, and all is exchanged later."""
     made = make_server(tmp_path / "server", quorum=1000)
     with running(made) as group:
         laptop, desk = two(tmp_path, group)
@@ -429,7 +429,7 @@ def test_without_the_server_each_works_on(tmp_path: Path) -> None:
 
 
 def test_an_older_server_is_said(group: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that has no such address: what to do, in one line, and nothing has begun."""
+    """If it has no such address, one line says what to do, and nothing has begun."""
     laptop = Computer(tmp_path / "laptop", group, settings=ONCE)
     laptop.enrol(group)
     monkeypatch.setattr(
@@ -441,7 +441,7 @@ def test_an_older_server_is_said(group: Running, tmp_path: Path, monkeypatch: py
 
 
 def test_who_is_no_member_begins_nowhere(group: Running, tmp_path: Path) -> None:
-    """It is told what to do, and so is one that joins without an address, or by one that is none."""
+    """It is told what to do, as is one that joins without an address or with an invalid one."""
     laptop = Computer(tmp_path / "laptop", group, settings=ONCE)
     with pytest.raises(DevicesError, match="`foltr-search join LINK` first"):
         laptop.devices().at_server("")
@@ -495,7 +495,7 @@ def test_the_last_one_that_leaves_leaves_nothing(group: Running, tmp_path: Path)
 
 
 def test_a_server_that_dies_in_the_middle_keeps_all_or_nothing(tmp_path: Path) -> None:
-    """Killed inside a change, and between its commit and the answer: both computers have everything afterwards."""
+    """Killed within a change, or between commit and answer: both computers have everything afterwards."""
     made = make_server(tmp_path / "server", quorum=1000)
     with running(made) as group:
         laptop, desk = two(tmp_path, group)

@@ -123,8 +123,7 @@ def _do(context: Context, review: Review, *, report: Path | None, save: str | No
         SavedSearches(context.paths.saved).save(save, review.as_search())
         say(f"saved as @{save.removeprefix('@')}: {review.as_search()}")
     if teach:
-        n_taught = review.teach()
-        say(f"{n_taught:,} newly counted as opened" if context.settings.learning.remember_picks else "picks are off")
+        say(f"{review.teach():,} newly counted as opened")
     if forget:
         review.book.forget(review.about.number)
         say(f"review {review.about.number} is forgotten")

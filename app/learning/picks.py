@@ -189,7 +189,7 @@ class Picks:
         self._store, self._log = store, log
         self._hasher = Hasher(key, place)
         self._folders = lru_cache(maxsize=8192)(self._folder_marks)
-        self._enabled = enabled
+        self.is_enabled = enabled
         self._revision: bytes | None = None
         self._table = PickTable(())
         check = self._hasher.name("check", b"", 8)
@@ -203,7 +203,7 @@ class Picks:
 
     def record(self, query: Sequence[str] | QueryKey, path: str, part: str, *, type: str, now: float) -> None:
         """The user opened this document for this query: stemmed terms, or their `query_key`. Durable on return."""
-        if not self._enabled:
+        if not self.is_enabled:
             return
         key = query if isinstance(query, frozenset) else self._hasher.query(query)
         hashed, hashed_part = self._hasher.path(path), self._hasher.part(part)
@@ -225,7 +225,7 @@ class Picks:
 
         `completions` are stems that the last term may become while it is still being typed.
         """
-        if not self._enabled or not documents:
+        if not self.is_enabled or not documents:
             return Usage.zeros(len(documents))
         with self._store.lock:
             table = self._current()
@@ -255,7 +255,7 @@ class Picks:
 
         Without folders when switched off.
         """
-        if not self._enabled:
+        if not self.is_enabled:
             return [(type_,) for _, _, type_ in documents]
         return [(type_, *self._folders(folder_of(self._hasher.path(path)))) for path, _, type_ in documents]
 
@@ -269,7 +269,7 @@ class Picks:
         self, query_terms: Sequence[str], path: str, part: str, *, now: float, completions: Sequence[str] = ()
     ) -> float:
         """The faded number of times that a document was opened for exactly this query; 0 when switched off."""
-        if not self._enabled:
+        if not self.is_enabled:
             return 0.0
         with self._store.lock:
             table, hashed = self._current(), self._hasher.path(path)
@@ -281,7 +281,7 @@ class Picks:
 
         `parts_of` gives the documents of a file by their parts. Only hashes are kept, so every path is tried.
         """
-        if not self._enabled:
+        if not self.is_enabled:
             return []
         with self._store.lock:
             wanted = sorted(self._current().rows.values(), key=lambda row: -row.last)[:limit]
@@ -299,7 +299,7 @@ class Picks:
 
     def rename(self, old: str, new: str) -> int:
         """Let picks follow a file or a folder that was moved; returns how many documents were concerned."""
-        if not self._enabled:
+        if not self.is_enabled:
             return 0
         before, after = self._hasher.path(old), self._hasher.path(new)
         with self._store.transaction() as db:
@@ -325,7 +325,7 @@ class Picks:
 
     def hold(self, documents: Iterable[PickedDocument], picks: Iterable[Pick]) -> None:
         """Replace everything that is remembered by these rows."""
-        if not self._enabled:
+        if not self.is_enabled:
             return
         with self._store.transaction() as db:
             self._store.erase("picks", "picked_documents")

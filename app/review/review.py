@@ -177,6 +177,8 @@ class Review:
 
     def teach(self) -> int:
         """Each document that matters counts as opened for this query, once; how many are new among these."""
+        if not self.search.picks.is_enabled:
+            raise ReviewError("nothing was learned: learning.enabled or learning.remember_picks is off")
         key, now = self.search.picks.query_key(self.population.terms), time.time()
         with self.search.store.transaction():
             fresh = self.book.take_untaught(self.about.number)

@@ -164,12 +164,15 @@ def test_nothing_is_taught_unasked(opened: Open) -> None:
     assert np.count_nonzero(opened_before) == 1
 
 
-def test_with_picks_switched_off_nothing_is_kept(opened: Open) -> None:
-    """As everywhere else."""
-    review = opened(settings=Settings(learning=LearningSettings(remember_picks=False)))
+@pytest.mark.parametrize("switched_off", [{"enabled": False}, {"remember_picks": False}])
+def test_with_learning_switched_off_nothing_is_taught(opened: Open, switched_off: dict[str, bool]) -> None:
+    """One is told, and what matters can still be taught once it is on again."""
+    review = opened(settings=Settings(learning=LearningSettings(**switched_off)))
     read_all(review)
-    review.teach()
+    with pytest.raises(ReviewError, match=r"learning\.enabled or learning\.remember_picks is off"):
+        review.teach()
     assert review.search.picks.count() == 0
+    assert review.book.take_untaught(review.about.number)
 
 
 def test_what_was_learned_becomes_a_search(opened: Open) -> None:

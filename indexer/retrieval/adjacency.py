@@ -129,6 +129,12 @@ def _different(values: Ints) -> Ints:
     return values[firsts(values)]
 
 
+def of(counts: tuple[Ints, Floats], docs: Ints) -> tuple[Ints, Floats]:
+    """The counts in the ascending `docs` alone."""
+    held = among(counts[0], docs)
+    return counts[0][held], counts[1][held]
+
+
 Texts = Callable[[Sequence[int]], Iterable[tuple[int, str]]]
 """ids of documents -> for each its id and what is written in it: path, title and text"""
 Counts = Mapping[str, tuple[Ints, Floats]]

@@ -209,8 +209,10 @@ class ConceptLookup:
         )
 
     def _as_written_first(self, concept: Concept, found: adjacency.Counts) -> adjacency.Counts:
-        held, others = self._written(concept, found), adjacency.with_sign(concept.written)
-        near = self._written(concept, found, *others) if others else held
+        others = adjacency.with_sign(concept.written)
+        near = held = self._written(concept, found, *others)
+        if others:
+            held = self._written(concept, {field: adjacency.of(own, near) for field, own in found.items()})
         if not near.size and not self.elsewhere(concept).written:
             return found
         less = NOT_AS_WRITTEN if concept.written else COMPLETED

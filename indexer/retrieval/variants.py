@@ -211,7 +211,7 @@ _JOINTS, LONG_NUMBER = re.compile(r"[\W_]+"), re.compile(r"[a-z]{0,4}\d{6,}")
 """numbers of telephones, accounts, orders; shorter ones may have a point or comma before three digits: 48,500"""
 _MIXED = re.compile(r"(?=\D*\d)(?=\d*[^\W\d_])[^\W_]{2,40}")
 """a number and its unit, a catalogue and its number, a licence plate: 23kg, bwv227"""
-_CODE, _ABBREVIATION = re.compile(r"\w+(?:[-.,:]\w+)*"), re.compile("[^\\W\\d_]+(?:[-.\u200c][^\\W\\d_]+)+")
+_CODE, _ABBREVIATION = re.compile(r"\w+(?:[-.,:/]\w+)*"), re.compile("[^\\W\\d_]+(?:[-.\u200c][^\\W\\d_]+)+")
 _VERSION, _AROUND = re.compile(r"(v?)(\d+(?:\.\d+)+)"), "$€£¥₹%.,;:"
 """3.11 is v3.11, too; what stands beside a number or a word and is no part of it"""
 _YEAR = re.compile(r"(19|20)\d\d")
@@ -259,6 +259,7 @@ def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
         if (amount := _AMOUNT.fullmatch(typed)) and not (is_held and _YEAR.fullmatch(typed)):
             whole, cents = _JOINTS.sub("", amount[1]), amount.groups()[1:] if amount[2] else ()
             ways += [(whole, *cents), (*f"{int(whole):,}".split(","), *cents)]
+        ways.append((typed.removeprefix("0x") if typed.startswith("0x") else f"0x{typed}",))
         if _HASH.fullmatch(number):
             ways += [(number[:n],) for n in _ABBREVIATED_TO]
         found = [way for way in ways if all(is_known(snapshot, term, fields) for term in way)]
@@ -338,16 +339,20 @@ def beside_apostrophes(raw: str) -> list[tuple[str, bool]]:
 
 # Two words as one, and one as two
 
-JOINTS, MOST_JOINED = "-.", 12
-"""what may stand between two words that are also written as one, and how long that one may be: e-mail, node.js"""
+JOINTS, MOST_ONE, MOST_FIRST, MOST_LAST = "-.", 12, 4, 3
+"""what may stand between two words that are also written as one, most letters of that, and of its first or last part:
+e-mail, node.js, front-end"""
 
 
 def with_joint(snapshot: Snapshot, word: str) -> tuple[str, ...]:
     """The indexed words that are `word` with a joint inside."""
-    if not (LEAST_JOINED < len(word) <= MOST_JOINED and word.isascii() and word.isalpha()):
+    if not (LEAST_JOINED < len(word) <= MOST_ONE and word.isascii() and word.isalpha()):
         return ()
-    ways = (f"{first}{joint}{last}" for first, last in splits(word, 1) for joint in JOINTS)
-    return snapshot.keep(("joint", word), lambda: tuple(way for way in ways if is_known(snapshot, way, WRITTEN_IN)))
+    cut = (way for way in splits(word, 1) if len(way[0]) <= MOST_FIRST or len(way[1]) <= MOST_LAST)
+    ways = (f"{first}{joint}{last}" for first, last in cut for joint in JOINTS)
+    return snapshot.keep(
+        ("joint", word), lambda: tuple(way for way in ways if is_known(snapshot, way, ("body", "name")))
+    )
 
 
 COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "fi"})
@@ -479,14 +484,14 @@ def _are_one(snapshot: Snapshot, words: list[str]) -> bool:
 
 def _in_one(snapshot: Snapshot, words: list[str], links: Iterable[str]) -> tuple[str, ...]:
     """The indexed words that neighbours make when joined: two words, or the groups of a code."""
-    first, last, whole = words[0], words[-1], "".join(words)
+    first, last, whole = words[0], words[-1], "".join(words).replace(",", ".")
     found = list[str]()
     if whole.isalpha() and len(words) == 2:
         found = [whole] if _are_one(snapshot, words) else []
         if min(map(len, words)) >= LEAST_JOINED and len(whole) >= LEAST_BOTH:
             found = [whole, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
     elif not whole.isalpha() and not whole.isdecimal() and whole.replace(".", "").isalnum():
-        is_numbered = len(words) == 2 and first.isalpha() and len(first) >= LEAST_JOINED and last.isdecimal()
+        is_numbered = len(words) == 2 and len(whole) > LEAST_JOINED and first.isalpha() and last.isdecimal()
         is_numbered |= len(words) == 2 and first[0].isdecimal() and last.isalpha()  # 5 GB
         found = [whole] if is_numbered or len(whole) >= LEAST_OF_CODE else []
     return tuple(term for term in dict.fromkeys(found) if is_known(snapshot, term, WRITTEN_IN))

@@ -67,10 +67,8 @@ _CLOSING = {'"': '"', "“": "”“", "”": "”", "„": "“”", "«": "»"
 _INNER_QUOTE = '(?<=[א-ת])["”](?=[א-ת])'
 """in Hebrew abbreviations, whose own sign keyboards lack: צה"ל"""
 _WORD = re.compile(rf'(?:[^\s\0"“”„«»()（）]|{_INNER_QUOTE})+(?:(?<=\w)\(\))?')
-_WITH_SIGN = re.compile(
-    r"\d[\d.,]*\s[%‰°€$£¥₹](?!\S)|\d{1,2}[:.]\d\d\s[ap]m\b|\d{4}-\d\d-\d\d\s\d\d:\d\d[\d:.,]*", re.IGNORECASE
-)
-"""one word in spite of its blank: 20 €, 2:30 pm, 2024-03-06 14:31"""
+_WITH_SIGN = re.compile(r"\d[\d.,]*\s[%‰°€$£¥₹](?!\S)")
+"""one word in spite of its blank: 20 €"""
 _SIGNS_OF_NOT = "-!"
 _JOINED_BEHIND = ')）"”'
 """a dash right after one of these is a joint, not a NOT, as in name-(a)-b"""

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from indexer.postings import Mask
 from indexer.query.nodes import And, Node, Query, Word
 from indexer.retrieval.adjacency import adjacent, in_groups, phrase_starts
-from indexer.retrieval.dates import MONTH_NAMES, MONTHS, date_spellings, moment_spellings
+from indexer.retrieval.dates import MONTH_NAMES, MONTHS, moment_spellings
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold, is_half, marked_name, raw_tokens, sequence
 from indexer.text.language import FLEETING, LANGUAGES, PREFIXING, stem
@@ -397,7 +397,7 @@ def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) 
     if not isinstance(query.root, And) or len(query.root.children) > MAX_JOINED:
         return query
     links = () if COMPOUNDING.isdisjoint(languages) else LINKS
-    children = _days_joined(list(query.root.children), snapshot)
+    children = _moments_joined(list(query.root.children), snapshot)
     made = [tuple[str, ...]()] * len(children)
     for n in range(2, MOST_OF_CODE + 1):
         for i in range(len(children) - n + 1):
@@ -413,13 +413,13 @@ def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) 
     return replace(query, root=root)
 
 
-def _days_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
-    """Words that are a day, as March 6, 2024, as one if the index writes it in a row."""
-    for n in (5, 4, 3):
+def _moments_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
+    """Words that are a day or a time, as March 6, 2024 and 2:30 pm, as one if the index writes it in a row."""
+    for n in (5, 4, 3, 2):
         for i in range(len(children) - n + 1):
             words = [own for own in children[i : i + n] if isinstance(own, Word) and own.is_plain]
             day = " ".join(word.text for word in words) if len(words) == n else ""
-            ways = [[(term,) for term in way] for way in date_spellings(fold(day))] if day else []
+            ways = [[(term,) for term in way] for way in moment_spellings(fold(day))] if re.search(r"\d", day) else []
             if any(adjacent(snapshot, field, way).size for way in ways for field in WRITTEN_IN):
                 position, end = words[0].position, words[-1].position + words[-1].length
                 return [*children[:i], Word(day, position=position, length=end - position), *children[i + n :]]

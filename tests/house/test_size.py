@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (193, 31_115),
     "console": (8, 1_164),
-    "indexer": (106, 21_281),
+    "indexer": (106, 21_279),
     "simulation": (90, 15_575),
     "federation_server": (54, 8_156),
     "foltr": (55, 8_038),

@@ -75,6 +75,21 @@ def test_it_is_found_first_however_it_is_written(search: Search, name: str, type
     assert Path(search.search(SearchRequest(typed)).hits[0].path).stem == name
 
 
+@pytest.mark.parametrize(
+    ("typed", "marked"),
+    [(SHA[:9], SHA), (SHA256, SHA256), (COMPOUND.upper(), COMPOUND), ("🎉", "🎉"), ("3:45 pm", "15:45"),
+     ("6 April 2021", "06.04.2021")],
+)  # fmt: skip
+def test_the_passage_shows_where_it_stands(tmp_path: Path, typed: str, marked: str) -> None:
+    """In the midst of a long text, marked from its beginning to its end."""
+    more, held = "More words are said here.\n" * 100, f"{marked} is it"
+    with searching(tmp_path, {"a.txt": f"{more}{held}\n{more}"}) as search:
+        page = search.search(SearchRequest(typed))
+        passage = search.snippet(page, page.hits[0])
+    assert marked in [passage.text[start:end] for start, end in passage.spans]
+    assert passage.line == 101
+
+
 def test_what_is_typed_exactly_comes_before_its_other_spellings(tmp_path: Path) -> None:
     """Each of these is in a file of its own, and each finds the others behind it."""
     for i, ways in enumerate([

@@ -15,7 +15,7 @@ import numpy as np
 from indexer.properties import DATE_FIELDS
 from indexer.text.analysis import BUCKETS
 
-VERSION = 8
+VERSION = 9
 
 PROPERTY_FIELD = "properties"
 TEXT_FIELDS = ("title", "body", "name", "path", "author", "recipients", PROPERTY_FIELD)

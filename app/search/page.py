@@ -25,7 +25,7 @@ from indexer.retrieval.concepts import MAX_CONCEPTS
 from indexer.retrieval.features import MANIFEST_HASH
 from indexer.retrieval.named import TITLE
 from indexer.storage.catalogue import DocumentRow
-from indexer.text.analysis import is_half
+from indexer.text.analysis import MAX_TERM_LENGTH, is_half
 from indexer.text.language import stem
 
 
@@ -262,4 +262,4 @@ def highlight_words(candidates: Candidates) -> tuple[str, ...]:
             words.update(dict.fromkeys(" ".join(run) for run in (*concept.forms, *concept.completions)))
             words.update(dict.fromkeys(term for _, term in (*concept.own_forms, *concept.compounds)))
         words.update(dict.fromkeys(map(" ".join, concept.spellings)))
-    return tuple(words)
+    return tuple(word + "*" * (len(word) == MAX_TERM_LENGTH) for word in words)  # the beginning of a longer one

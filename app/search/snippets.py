@@ -184,7 +184,7 @@ def _index_letters(text: str, *, without_cjk: bool) -> tuple[str, npt.NDArray[np
 def _pattern(words: tuple[str, ...], alphabet: str) -> re.Pattern[str] | None:
     """Finds those of `words` that are written in `alphabet`; CJK words, which overlap, in group 1 of a look ahead."""
     cleaned = dict.fromkeys(_index_form(word).strip() for word in words)
-    known = sorted((word for word in cleaned if any(c.isalnum() for c in word)), key=len, reverse=True)
+    known = sorted((word for word in cleaned if any(c.isalnum() or c > "\x7f" for c in word)), key=len, reverse=True)
     if alphabet == "ascii":
         known = [word for word in known if word.isascii()]
     else:

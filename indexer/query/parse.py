@@ -36,7 +36,7 @@ from indexer.query.nodes import (
     is_shouted,
 )
 from indexer.query.values import NEEDED, NotUnderstoodError, extension, meaning
-from indexer.text.analysis import raw_tokens
+from indexer.text.analysis import raw_terms, raw_tokens
 from indexer.text.spelling import nearest
 
 MAX_DEPTH = 20
@@ -67,6 +67,8 @@ _CLOSING = {'"': '"', "“": "”“", "”": "”", "„": "“”", "«": "»"
 _INNER_QUOTE = '(?<=[א-ת])["”](?=[א-ת])'
 """in Hebrew abbreviations, whose own sign keyboards lack: צה"ל"""
 _WORD = re.compile(rf'(?:[^\s\0"“”„«»()（）]|{_INNER_QUOTE})+(?:(?<=\w)\(\))?')
+_WITH_SIGN = re.compile(r"\d[\d.,]*\s[%‰°€$£¥₹](?!\S)")
+"""one word in spite of its blank: 20 €"""
 _SIGNS_OF_NOT = "-!"
 _JOINED_BEHIND = ')）"”'
 """a dash right after one of these is a joint, not a NOT, as in name-(a)-b"""
@@ -136,7 +138,7 @@ def _token(text: str, position: int, before: Token | None, *, shouted: bool) -> 
     start = position + (first == "=" and re.match(r"[^\s\0()（）]", text[position + 1 : position + 2]) is not None)
     if text[start] in _CLOSING:
         return _quoted(text, position, start)
-    match = _WORD.match(text, start)
+    match = _WITH_SIGN.match(text, start) or _WORD.match(text, start)
     assert match is not None, "neither blank, bracket nor quote"
     word = match[0]
     if start == position and not tied and word in _SIGNS:
@@ -448,7 +450,7 @@ class _Parser(Struct):
 
 
 def _searchable(text: str) -> bool:
-    return any(character.isalnum() for raw in raw_tokens(text) for character in raw)
+    return any(raw_terms(raw)[0] for raw in raw_tokens(text))
 
 
 def _joined(kind: type[And] | type[Or], nodes: Sequence[Node]) -> Node | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from indexer.postings import Floats, Ints, Mask, beginnings
 from indexer.storage.snapshot import Snapshot
-from indexer.text.analysis import is_ideographic, is_marked, raw_terms, raw_tokens
+from indexer.text.analysis import MAX_TERM_LENGTH, is_ideographic, is_marked, raw_terms, raw_tokens
 
 Pieces = tuple[tuple[str, ...], ...]
 """for each position of a phrase or a joined word, the terms that may stand there"""
@@ -121,6 +121,12 @@ def _different(values: Ints) -> Ints:
     return values[beginnings(values)]
 
 
+def of(counts: tuple[Ints, Floats], docs: Ints) -> tuple[Ints, Floats]:
+    """The counts in the ascending `docs` alone."""
+    held = among(counts[0], docs)
+    return counts[0][held], counts[1][held]
+
+
 Texts = Callable[[Sequence[int]], Iterable[tuple[int, str]]]
 """ids of documents -> for each its id and what is written in it: path, title and text"""
 Counts = Mapping[str, tuple[Ints, Floats]]
@@ -155,7 +161,7 @@ def nothing_written(doc_ids: Sequence[int]) -> Iterable[tuple[int, str]]:
 def as_written(text: str) -> str:
     """The word of a query in lower case, without what only stands around it; "" for a word of plain prose."""
     word = text.lstrip(_AROUND).rstrip(_AROUND + ".")
-    if _PLAIN.fullmatch(word) or is_ideographic(word) or is_marked(word):
+    if (len(word) <= MAX_TERM_LENGTH and _PLAIN.fullmatch(word)) or is_ideographic(word) or is_marked(word):
         return ""
     return word.lower()
 
@@ -165,19 +171,19 @@ def is_code(word: str) -> bool:
     return _CODE.fullmatch(word) is not None
 
 
-def holders(snapshot: Snapshot, found: Counts, texts: Texts, written: str, *, prefix: bool = False) -> Ints:
-    """Those of the documents `found` by their pieces that hold `written` with no letter, digit or _ beside it.
+def holders(snapshot: Snapshot, found: Counts, texts: Texts, *ways: str, prefix: bool = False) -> Ints:
+    """Those of the documents `found` by their pieces that hold one of the `ways` with no letter, digit or _ beside it.
 
     Ascending. With `prefix` anything may follow it. If documents are many, those that hold it as a term are read first,
     then those in which the pieces are densest.
     """
-    numbers = _to_read(snapshot, found, written)
+    numbers = _to_read(snapshot, found, ways[0])
     ids = snapshot.documents["doc_id"][numbers].tolist()
     number_of = dict(zip(ids, numbers.tolist(), strict=True))
     held: list[int] = []
     for start in range(0, len(ids), BATCH):
         for doc_id, text in texts(ids[start : start + BATCH]):
-            if _stands_in(text.lower(), written, prefix=prefix):
+            if any(_stands_in(text.lower(), way, prefix=prefix) for way in ways):
                 held.append(number_of[doc_id])
         if len(held) >= ENOUGH:
             break
@@ -193,6 +199,19 @@ def _stands_in(text: str, written: str, *, prefix: bool) -> bool:
             return True
         at = text.find(written, at + 1)
     return False
+
+
+_SIGNED = re.compile(r"([$€£¥₹]?)\s?(\d[\d.,]*)\s?([$€£¥₹%‰°]?)")
+_GAPS = ("", " ", "\xa0", "\u202f")
+
+
+def with_sign(written: str) -> list[str]:
+    """How else people write an amount or a share with its sign: 20 € and 20€ for €20; [] for other words."""
+    amount = _SIGNED.fullmatch(written)
+    if amount is None or not (sign := amount[1] or amount[3]):
+        return []
+    before = [f"{sign}{gap}{amount[2]}" for gap in _GAPS if sign not in "%‰°"]
+    return [*before, *(f"{amount[2]}{gap}{sign}" for gap in _GAPS)]
 
 
 def _in_word(sign: str) -> bool:

@@ -197,19 +197,27 @@ class ConceptLookup:
         written = _is_looked_up(concept, found) and self._written(concept, found).size > 0
         return Frequency(n_documents, {field: docs.size for field, (docs, _) in found.items()}, written)
 
-    def _written(self, concept: Concept, found: adjacency.Counts) -> Ints:
-        """The documents that hold a concept as written."""
+    def _written(self, concept: Concept, found: adjacency.Counts, *others: str) -> Ints:
+        """The documents that hold a concept as written, or in one of `others`; of a word of prose, in these pieces."""
+        if not concept.written:
+            fields = (field for field in concept.fields if stored_field(field) in found)
+            return adjacency.union([_adjacent_counts(self.snapshot, concept.pieces, field)[0] for field in fields])
+        ways, prefix = (concept.written, *others), concept.is_beginning
         return self.snapshot.keep(
-            ("written", self._texts is adjacency.nothing_written, concept),
-            lambda: adjacency.holders(self.snapshot, found, self._texts, concept.written, prefix=concept.is_beginning),
+            ("written", self._texts is adjacency.nothing_written, concept, others),
+            lambda: adjacency.holders(self.snapshot, found, self._texts, *ways, prefix=prefix),
         )
 
     def _as_written_first(self, concept: Concept, found: adjacency.Counts) -> adjacency.Counts:
-        held = self._written(concept, found)
-        if not held.size and not self.elsewhere(concept).written:
+        others = adjacency.with_sign(concept.written)
+        near = held = self._written(concept, found, *others)
+        if others:
+            held = self._written(concept, {field: adjacency.of(own, near) for field, own in found.items()})
+        if not near.size and not self.elsewhere(concept).written:
             return found
+        less = NOT_AS_WRITTEN if concept.written else COMPLETED
         return {
-            field: (docs, np.where(adjacency.among(docs, held), tf, NOT_AS_WRITTEN * tf))
+            field: (docs, tf * np.select([adjacency.among(docs, own) for own in (held, near)], [1, COMPLETED], less))
             for field, (docs, tf) in found.items()
         }
 
@@ -217,7 +225,7 @@ class ConceptLookup:
 def _is_looked_up(concept: Concept, found: adjacency.Counts) -> bool:
     """Whether texts are read to see which documents hold a concept as written."""
     rare = bool(found) and (bool(concept.pieces) or sum(docs.size for docs, _ in found.values()) <= adjacency.RARE)
-    return bool(concept.written) and rare
+    return (bool(concept.written) and rare) or bool(found and concept.spellings)
 
 
 def concepts_of(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
@@ -239,6 +247,10 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> l
         joined = _next_to_each_other(lookup.snapshot, node, raws, fields)
         if joined is not None and (lookup.counts(joined) or lookup.elsewhere(joined).n_documents):
             return [joined]
+        if joined is not None and len(joined.pieces) > 1 and not node.prefix:
+            begun = _next_to_each_other(lookup.snapshot, replace(node, prefix=True), raws, fields)
+            if begun is not None and lookup.counts(begun):
+                return [begun]
     concepts: list[Concept] = []
     for i, raw in enumerate(raws[:most]):
         last = i == len(raws) - 1
@@ -293,6 +305,8 @@ def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields:
     if is_beginning:
         pieces = (*pieces[:-1], variants.completions(snapshot, parts[-1], fields))
         wholes = variants.completions(snapshot, whole, fields) if whole else ()
+        ways = [tuple(sequence(term)) for term in wholes[1:]]
+        other_ways += tuple(way for way in ways if len(way) > len(pieces) or way[-1] not in pieces[-1])
     name = whole or (parts[0] if len(parts) == 1 else written)
     forms = (*((term,) for term in wholes), parts)
     going_on = variants.numbers_going_on(snapshot, parts[-1]) if len(parts) > 1 and "name" in fields else ()
@@ -333,6 +347,7 @@ def _one_concept(
     forms = [whole] if node.exact else [whole, *lookup.word_forms.of_stem(whole)]
     forms += [term for term in node.made if term not in forms]
     other_letters, unwritten = ((), ()) if node.exact else _in_other_letters(lookup, raw, whole, fields)
+    unwritten += () if node.exact else variants.with_joint(snapshot, whole)
     is_one = variants.is_known(snapshot, whole, fields)
     forms += [term for term in (*other_letters, *(() if is_one else unwritten)) if term not in forms]
     function_word = not node.exact and node.field is None and is_function_word(whole, lookup.languages)

@@ -118,18 +118,48 @@ _TYPED = tuple(re.compile(pattern) for pattern in (
     r"(?P<d>0?[1-9]|[12]\d|3[01])(?P<joint>[-_./])(?P<m>0?[1-9]|1[0-2])(?P=joint)(?P<y>(?:19|20)\d\d)",
     r"(?P<y>(?:19|20)\d\d)[-_./](?P<m>0[1-9]|1[0-2])|(?P<M>0?[1-9]|1[0-2])[-_./](?P<Y>(?:19|20)\d\d)",
     r"(?P<m>0?[1-9]|1[0-2])/(?P<y>\d\d)",
+    r"(?P<d>0[1-9]|[12]\d|3[01])\.(?P<m>0[1-9]|1[0-2])\.(?P<y>\d\d)",
+    r"(?P<m>0?[1-9]|1[0-2])/(?P<d>1[3-9]|2\d|3[01])/(?P<y>(?:19|20)\d\d)",
+    r"(?P<d>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th|er|\.)?(?: of| de)? (?P<m>[^\W\d_]+)\.?,?(?: de)? (?P<y>(?:19|20)\d\d)",
+    r"(?P<m>[^\W\d_]+)\.? (?P<d>0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?,? (?P<y>(?:19|20)\d\d)",
 ))  # fmt: skip
-"""days and months typed as one word; a month also without the century: 11/24"""
+"""days and months typed in digits, days also with the name of the month; a month also without the century: 11/24"""
+
+
+_TIME = re.compile(r"(\d{1,2})(?:[:.h](\d\d)|(?=\s?[ap]m))\s?([ap]m)?")
+_MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)[t ](\d\d):(\d\d)(?::(\d\d))?(?:[.,]\d+)?(?:z|[+-]\d\d:?\d\d)?")
+
+
+def moment_spellings(typed: str) -> Iterable[tuple[str, ...]]:
+    """How texts write a day, a month, a time of day or both that were typed in digits, each as words in a row."""
+    yield from date_spellings(typed)
+    if (time := _TIME.fullmatch(typed)) and int(time[1]) < 24 and int(time[2] or 0) < 60:
+        hour, minute, half = int(time[1]), time[2] or "00", time[3]
+        hour += 12 * ((half == "pm") - (hour == 12)) if half and hour < 13 else 0
+        halves = (half,) if half else ("am", "pm") if 0 < hour < 12 else ("pm" if hour else "am",)
+        for own in (f"{hour:02}", str(hour)):
+            yield from ((own, minute), (f"{own}h{minute}",))
+        for own in {f"{hour % 12 or 12:02}", str(hour % 12 or 12)}:
+            for ending in halves:
+                yield from ((own, f"{minute}{ending}"), (own, minute, ending))
+                yield from ((f"{own}{ending}",), (own, ending)) if minute == "00" else ()
+    elif moment := _MOMENT.fullmatch(typed):
+        year, month, day, hours, *rest = moment.groups()
+        tail = [part for part in rest if part]
+        for ending in (tail, [*tail[:-1], f"{tail[-1]}z"]):
+            yield from ((year, month, day, hours, *ending), (year, month, f"{day}t{hours}", *ending))
 
 
 @lru_cache(maxsize=1_000)
 def date_spellings(typed: str) -> tuple[tuple[str, ...], ...]:
-    """How texts and names write a day or a month that was typed in digits, each as words in a row; () for no date."""
+    """How texts and names write a day or a month that was typed, each as words in a row; () for no date."""
     match = next((found for pattern in _TYPED if (found := pattern.fullmatch(typed))), None)
     if match is None:
         return ()
     parts = {name.lower(): value for name, value in match.groupdict().items() if value}
-    year, number = f"20{parts['y']}"[-4:], int(parts["m"])
+    year, number = f"20{parts['y']}"[-4:], int(parts["m"]) if parts["m"].isdecimal() else MONTHS.get(parts["m"], 0)
+    if not number:
+        return ()
     month, names = (f"{number:02}", str(number)), MONTH_NAMES[number]
     ways: list[tuple[str, ...]]
     if "d" not in parts:
@@ -137,8 +167,14 @@ def date_spellings(typed: str) -> tuple[tuple[str, ...], ...]:
         return tuple(dict.fromkeys([*ways, (year + month[0],)]))
     day = (f"{int(parts['d']):02}", str(int(parts["d"])))
     ways = [(year, own, day[own != month[0]]) for own in month] + [(year + month[0] + day[0],)]
-    ways += [(first, own, year) for first in day for own in (*month, *names)]
-    return tuple(dict.fromkeys([*ways, *((own, first, year) for own in names for first in day)]))
+    ways += [(year, month[0], f"{day[0]}t{hour:02}") for hour in range(24)]
+    ways += [(first, own, other) for first in day for own in month for other in (year, year[2:])]
+    ways += [(month[i], day[i], year) for i in (0, 1) if int(day[0]) > 12]  # else it is another day, too
+    ordinal = day[1] + ("th" if day[1][:-1] == "1" else {"1": "st", "2": "nd", "3": "rd"}.get(day[1][-1], "th"))
+    for own in names:
+        ways += [way for first in (*day, ordinal, f"{day[1]}er") for way in ((first, own, year), (own, first, year))]
+        ways += [(day[1], "de", own, "de", year), (ordinal, "of", own, year)]
+    return tuple(dict.fromkeys(ways))
 
 
 def day_of_text(text: str) -> float | None:

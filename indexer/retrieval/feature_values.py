@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
@@ -52,7 +52,8 @@ def nearness(snapshot: Snapshot, concepts: tuple[Concept, ...], fields: Sequence
     steps = [right.offset - left.offset for left, right in pairwise(concepts)]
     places = places_of(snapshot, concepts, fields, ascending)
     n_rows = len(fields) * docs.size
-    columns = np.array((*_gaps(places, steps, n_rows), _earliness(places, n_rows)))
+    differ = [right.surface != left.surface for left, right in pairwise(concepts)]
+    columns = np.array((*_gaps(places, steps, differ, n_rows), _earliness(places, n_rows)))
     rows = ascending.searchsorted(docs)
     return [Nearness(*columns[:, i * docs.size + rows]) for i in range(len(fields))]
 
@@ -67,15 +68,18 @@ def _earliness(places: list[Ints], n_rows: int) -> Floats:
     return early
 
 
-def _gaps(places: list[Ints], steps: list[int], n_rows: int) -> tuple[Floats, Floats, Floats]:
-    """`Nearness.phrase`, `ordered` and `near` of each row."""
+def _gaps(places: list[Ints], steps: list[int], differ: list[bool], n_rows: int) -> tuple[Floats, Floats, Floats]:
+    """`Nearness.phrase`, `ordered` and `near` of each row; one word may stand for two neighbours that differ: 5GB."""
     ordered, near, adjacent = np.zeros((3, n_rows))
     if not steps:
         return adjacent, ordered, near
-    for (left, right), step in zip(pairwise(places), steps, strict=True):
+    run = places[0]
+    for (left, right), step, apart in zip(pairwise(places), steps, differ, strict=True):
+        further = (run + step)[among(run + step, right)]
+        run = union([further, run[among(run, right)]]) if apart else further
         if not (left.size and right.size):
             continue
-        exact = _rows_of(left[among(left + step, right)], n_rows)
+        exact = _rows_of(left[among(left + step, right) | (apart & among(left, right))], n_rows)
         gaps = _smallest_gap(left, right, n_rows)
         extra = np.where(gaps < FAR, 1 + np.abs(gaps - step), gaps)  # 1 for words as far apart as asked
         after = np.where(exact, 1.0, extra)
@@ -84,10 +88,7 @@ def _gaps(places: list[Ints], steps: list[int], n_rows: int) -> tuple[Floats, Fl
         near += _closeness(np.minimum(after, before))
         adjacent += exact
     phrase = 0.5 * adjacent / len(steps)
-    starts = places[0]
-    for offset, own in zip(accumulate(steps), places[1:], strict=True):
-        starts = starts[among(starts + offset, own)]
-    phrase[_rows_of(starts, n_rows)] = 1.0
+    phrase[_rows_of(run, n_rows)] = 1.0
     return phrase, ordered / len(steps), near / len(steps)
 
 

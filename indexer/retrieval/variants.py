@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from heapq import nsmallest
-from itertools import combinations, takewhile
+from itertools import combinations, pairwise, takewhile
 from unicodedata import normalize
 
 import numpy as np
@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from indexer.postings import Mask
 from indexer.query.nodes import And, Node, Query, Word
-from indexer.retrieval.adjacency import in_groups
-from indexer.retrieval.dates import MONTH_NAMES, MONTHS, date_spellings
+from indexer.retrieval.adjacency import adjacent, in_groups, phrase_starts
+from indexer.retrieval.dates import MONTH_NAMES, MONTHS, moment_spellings
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold, is_half, marked_name, raw_tokens, sequence
 from indexer.text.language import FLEETING, LANGUAGES, PREFIXING, stem
@@ -76,8 +76,28 @@ def in_phrase(snapshot: Snapshot, text: str, fields: Fields, *, exact: bool) -> 
     for raw in raw_tokens(text):
         mark = marked_name(raw)
         words += (mark, *sequence(raw)[1:]) if mark and is_known(snapshot, mark, fields) else sequence(raw)
+    if not (exact or text.isascii()):
+        cut, joined = _with_affixes(snapshot, words, fields)
+        found = (own for own in (words, cut, joined) if any(phrase_starts(snapshot, f, own).size for f in fields))
+        words = next(found, words) if words else words
     ways: list[tuple[str, ...]] = [(word,) for word in words]
     return [*ways[:-1], pairs(snapshot, words[-1], fields)] if not exact and words and is_half(words[-1]) else ways
+
+
+def _with_affixes(snapshot: Snapshot, words: list[str], fields: Fields) -> tuple[list[str], list[str]]:
+    """Words in a row with their Persian affixes apart, and with those joined."""
+    cut, joined = list[str](), list[str]()
+    for before, word in pairwise(["", *words]):
+        cut += next(iter(_affix_apart(snapshot, word, fields)), (word,))
+        is_affix = joined and not AFFIXES.isdisjoint((word, before))
+        joined = [*joined[:-1], joined[-1] + word] if is_affix else [*joined, word]
+    return cut, joined
+
+
+def _affix_apart(snapshot: Snapshot, word: str, fields: Fields) -> Ways:
+    """The ways to cut a Persian affix off a word, both known."""
+    ways = ((word[:n], word[n:]) for n in range(2, len(word) - 1))
+    return tuple(w for w in ways if not AFFIXES.isdisjoint(w) and all(is_known(snapshot, own, fields) for own in w))
 
 
 # Stems and compounds
@@ -191,10 +211,19 @@ _JOINTS, LONG_NUMBER = re.compile(r"[\W_]+"), re.compile(r"[a-z]{0,4}\d{6,}")
 """numbers of telephones, accounts, orders; shorter ones may have a point or comma before three digits: 48,500"""
 _MIXED = re.compile(r"(?=\D*\d)(?=\d*[^\W\d_])[^\W_]{2,40}")
 """a number and its unit, a catalogue and its number, a licence plate: 23kg, bwv227"""
-_CODE, _ABBREVIATION = re.compile(r"\w+(?:[-.]\w+)*"), re.compile("[^\\W\\d_]+(?:[-.\u200c][^\\W\\d_]+)+")
+_CODE, _ABBREVIATION = re.compile(r"\w+(?:[-.,:/]\w+)*"), re.compile("[^\\W\\d_]+(?:[-.\u200c][^\\W\\d_]+)+")
 _VERSION, _AROUND = re.compile(r"(v?)(\d+(?:\.\d+)+)"), "$€£¥₹%.,;:"
 """3.11 is v3.11, too; what stands beside a number or a word and is no part of it"""
 _YEAR = re.compile(r"(19|20)\d\d")
+LONG_CODE = 8
+"""characters; a code of so many is looked for in groups and as one even if a document holds it as typed"""
+_AMOUNT = re.compile(r"(\d{1,3}(?:[.,'’]\d{3})+|0|[1-9]\d*)(?:[.,](\d\d))?")
+_HASH, _ABBREVIATED_TO = re.compile("(?=.*\\d)[0-9a-f]{32,64}"), range(7, 17)
+"""of which texts may hold only so many digits"""
+_ADDRESS = re.compile(r"(?:https?://(?:www\.)?|www\.)(\w.*?)/?")
+_COUNTRY = re.compile(r"(?:\+|00)(?:1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3})0?(?=\d{6})")
+"""before a telephone number: how to call its country from others"""
+_DIALLED, LONGEST_COUNTRY = re.compile(r"0[1-9]\d{7,12}"), 5
 LEAST_COMPLETED = 4
 """least characters of a code that is looked for as the beginning of others"""
 
@@ -206,44 +235,56 @@ DOTTED = range(3, 7)
 
 
 def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
-    """How the index also writes a day, a month, a long number, a code, a size or an abbreviation: 19.3.2019 as
-    2019-03-19, wi-fi as wifi and U.S.A. as USA if that is as common, USA as U.S.A., 60×120 as 60x120, 3.11 as v3.11, in
-    groups or as one; an unknown code as those that begin with it."""
+    """How the index also writes a day, a time, a number, a code, a size or an abbreviation: 19.3.2019 as 2019-03-19,
+    14:30 as 2:30pm, wi-fi as wifi, USA and U.S.A. as each other, 60×120 as 60x120, 3.11 as v3.11, in groups or as one;
+    a telephone number at home and from abroad; a web address without www; an unknown code as those that begin with it.
+    """
     typed = fold(text).strip(_AROUND).replace("×", "x")
+    if address := _ADDRESS.fullmatch(typed):
+        return (tuple(sequence(address[1])),)
     number = _JOINTS.sub("", typed)
     if number.isalpha() and not _ABBREVIATION.fullmatch(typed):
-        cut = ((typed[:n], typed[n:]) for n in range(2, len(typed) - 1))
-        ways = [way for way in cut if not AFFIXES.isdisjoint(way) and all(is_known(snapshot, w, fields) for w in way)]
-        dotted = ".".join(typed)
-        is_dotted = len(typed) in DOTTED and is_known(snapshot, dotted, fields)
-        return (*ways, (dotted,)) if is_dotted else tuple(ways)
+        ways, dotted = _affix_apart(snapshot, typed, fields), ".".join(typed)
+        return (*ways, (dotted,)) if len(typed) in DOTTED and is_known(snapshot, dotted, fields) else ways
     if number.isalpha():
-        n_joined, n_typed = (max(snapshot.document_frequency(f, term) for f in fields) for term in (number, typed))
-        return ((number,),) if 0 < n_joined >= n_typed else ()
+        return ((number,),) if is_known(snapshot, number, fields) else ()
 
     def look_up() -> Ways:
-        ways, sides = [*date_spellings(typed)], typed.split("x")
+        ways, sides = [*moment_spellings(typed)], typed.split("x")
         if version := _VERSION.fullmatch(typed):
             ways.append(tuple(sequence(version[2] if version[1] else f"v{typed}")))
         elif len(sides) > 1 and all(map(str.isdecimal, sides)) and typed[0] != "0":
             ways.append((typed,) if is_known(snapshot, typed, fields) else tuple(sides))
+        is_held = is_known(snapshot, typed, fields)
+        if (amount := _AMOUNT.fullmatch(typed)) and not (is_held and _YEAR.fullmatch(typed)):
+            whole, cents = _JOINTS.sub("", amount[1]), amount.groups()[1:] if amount[2] else ()
+            ways += [(whole, *cents), (*f"{int(whole):,}".split(","), *cents)]
+        ways.append((typed.removeprefix("0x") if typed.startswith("0x") else f"0x{typed}",))
+        if _HASH.fullmatch(number):
+            ways += [(number[:n],) for n in _ABBREVIATED_TO]
         found = [way for way in ways if all(is_known(snapshot, term, fields) for term in way)]
-        is_code = _MIXED.fullmatch(number) and _CODE.fullmatch(typed) and not is_known(snapshot, typed, fields)
-        is_year = _YEAR.fullmatch(typed) and is_known(snapshot, typed, fields)
-        if is_code or LONG_NUMBER.fullmatch(number):
-            found += _number_spellings(snapshot, typed, number, fields)
-            if is_code and not found and len(typed) >= LEAST_COMPLETED:
+        is_code = _MIXED.fullmatch(number) and _CODE.fullmatch(typed) and (len(number) >= LONG_CODE or not is_held)
+        if is_code or (LONG_NUMBER.fullmatch(number) and not (amount and amount[2])):
+            found += number_spellings(snapshot, typed, fields)
+            if is_code and not (found or is_held) and len(typed) >= LEAST_COMPLETED:
                 found = [(term,) for term in completions(snapshot, typed, fields)[1:]]
-        elif typed.isdecimal() and len(typed) > 3 and not is_year:
-            found.append((typed[:-3], typed[-3:]))
-        return tuple(dict.fromkeys(found))
+        return tuple(way for way in dict.fromkeys(found) if way != tuple(sequence(text)))
 
     return snapshot.keep(("spellings", typed, fields), look_up)
 
 
-def _number_spellings(snapshot: Snapshot, typed: str, number: str, fields: Fields) -> Iterable[tuple[str, ...]]:
-    """A number as one and in groups, with and without its leading zeros."""
-    for own in dict.fromkeys((number, number.lstrip("0"))):
+def number_spellings(snapshot: Snapshot, typed: str, fields: Fields) -> Iterable[tuple[str, ...]]:
+    """A number as one and in groups, with and without its leading zeros, and the country of a telephone number."""
+    number = _JOINTS.sub("", typed)
+    country = _COUNTRY.match(f"+{number}" if typed[0] == "+" else number)
+    home = number[country.end() - (typed[0] == "+") :] if country else ""
+    if _DIALLED.fullmatch(number):
+        for term in {
+            term for field in WRITTEN_IN for own in snapshot.term_lists(field) for term in own.holding(number[1:])
+        }:
+            if term.isdecimal() and term.endswith(number[1:]) and len(term) < len(number) + LONGEST_COUNTRY:
+                yield (term,)
+    for own in dict.fromkeys((number, number.lstrip("0"), *((home, f"0{home}") if home else ()))):
         if own != typed and is_known(snapshot, own, fields):
             yield (own,)
         for field in WRITTEN_IN:
@@ -298,6 +339,22 @@ def beside_apostrophes(raw: str) -> list[tuple[str, bool]]:
 
 # Two words as one, and one as two
 
+JOINTS, MOST_ONE, MOST_FIRST, MOST_LAST = "-.", 12, 4, 3
+"""what may stand between two words that are also written as one, most letters of that, and of its first or last part:
+e-mail, node.js, front-end"""
+
+
+def with_joint(snapshot: Snapshot, word: str) -> tuple[str, ...]:
+    """The indexed words that are `word` with a joint inside."""
+    if not (LEAST_JOINED < len(word) <= MOST_ONE and word.isascii() and word.isalpha()):
+        return ()
+    cut = (way for way in splits(word, 1) if len(way[0]) <= MOST_FIRST or len(way[1]) <= MOST_LAST)
+    ways = (f"{first}{joint}{last}" for first, last in cut for joint in JOINTS)
+    return snapshot.keep(
+        ("joint", word), lambda: tuple(way for way in ways if is_known(snapshot, way, ("body", "name")))
+    )
+
+
 COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "fi"})
 """languages that write several words as one"""
 LINKS = ("", "s", "n", "es", "en", "er", "e")
@@ -328,9 +385,9 @@ MAX_JOINED = 8
 """most words of a query whose neighbours are joined; a longer one is a sentence"""
 LEAST_JOINED, LEAST_BOTH = 3, 7
 """least letters of a word that is joined with its neighbour, and of both: kick off"""
-LEAST_OF_CODE, MOST_OF_CODE = 5, 4
+LEAST_OF_CODE, MOST_OF_CODE = 5, 8
 """least characters of a code typed in groups, and its most groups: WTB 8823 K1907"""
-_FIRST, _GROUP = re.compile(r"[A-Za-z]{0,4}\d+"), re.compile(r"\d+")
+_FIRST, _GROUP = re.compile(r"(?:[A-Za-z]{0,4}|\+)\d+(?:[-./]\d+)*"), re.compile(r"\d+(?:[-./]\d+)*")
 
 
 def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) -> Query:
@@ -340,7 +397,7 @@ def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) 
     if not isinstance(query.root, And) or len(query.root.children) > MAX_JOINED:
         return query
     links = () if COMPOUNDING.isdisjoint(languages) else LINKS
-    children = _numbers_joined(list(query.root.children), snapshot)
+    children = _moments_joined(list(query.root.children), snapshot)
     made = [tuple[str, ...]()] * len(children)
     for n in range(2, MOST_OF_CODE + 1):
         for i in range(len(children) - n + 1):
@@ -349,10 +406,24 @@ def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) 
             made[i : i + n] = [own + in_one for own in made[i : i + n]]
     children = [replace(own, made=words) if isinstance(own, Word) and words else own
                 for own, words in zip(children, made, strict=True)]  # fmt: skip
+    children = _numbers_joined(children, snapshot)
     for i in range(len(children) - 1):
         children[i : i + 2] = _month_and_year(children[i], children[i + 1], snapshot)
     root = replace(query.root, children=tuple(children)) if len(children) > 1 else children[0]
     return replace(query, root=root)
+
+
+def _moments_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
+    """Words that are a day or a time, as March 6, 2024 and 2:30 pm, as one if the index writes it in a row."""
+    for n in (5, 4, 3, 2):
+        for i in range(len(children) - n + 1):
+            words = [own for own in children[i : i + n] if isinstance(own, Word) and own.is_plain]
+            day = " ".join(word.text for word in words) if len(words) == n else ""
+            ways = [[(term,) for term in way] for way in moment_spellings(fold(day))] if re.search(r"\d", day) else []
+            if any(adjacent(snapshot, field, way).size for way in ways for field in WRITTEN_IN):
+                position, end = words[0].position, words[-1].position + words[-1].length
+                return [*children[:i], Word(day, position=position, length=end - position), *children[i + n :]]
+    return children
 
 
 def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
@@ -360,13 +431,15 @@ def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
     while start < len(children):
         words = list[Word]()
         for own in children[start:]:
-            if not (isinstance(own, Word) and own.is_plain and (_GROUP if words else _FIRST).fullmatch(own.text)):
+            if not (isinstance(own, Word) and own.is_plain) or own.made:
+                break
+            if not (_GROUP if words else _FIRST).fullmatch(own.text):
                 break
             words.append(own)
         for n in range(len(words), 1, -1):
-            groups, end = tuple(fold(word.text) for word in words[:n]), words[n - 1].position + words[n - 1].length
-            number = "".join(groups)
-            if LONG_NUMBER.fullmatch(number) and _is_written_otherwise(snapshot, number, groups):
+            number, end = " ".join(fold(word.text) for word in words[:n]), words[n - 1].position + words[n - 1].length
+            is_long = LONG_NUMBER.fullmatch(_JOINTS.sub("", number))
+            if is_long and {*number_spellings(snapshot, number, WRITTEN_IN)} - {tuple(sequence(number))}:
                 position = words[0].position
                 children = [*children[:start], Word(number, position=position, length=end - position),
                             *children[start + n :]]  # fmt: skip
@@ -403,23 +476,22 @@ def _named(word: Word, snapshot: Snapshot, month: int) -> Word:
     return replace(word, made=(*word.made, *names), month=month) if month else word
 
 
-def _is_written_otherwise(snapshot: Snapshot, number: str, groups: tuple[str, ...]) -> bool:
-    """Whether the index holds a number as one word, or in groups but not in those typed."""
-    if is_known(snapshot, number, WRITTEN_IN):
-        return True
-    ways = [way for field in WRITTEN_IN for way in in_groups(snapshot, field, number)]
-    return bool(ways) and groups not in ways
+def _are_one(snapshot: Snapshot, words: list[str]) -> bool:
+    """Whether two words surely make one: by a Persian affix, by a joint somewhere, or as one of them is nowhere."""
+    joined = any(is_known(snapshot, joint.join(words), WRITTEN_IN) for joint in JOINTS)
+    return not AFFIXES.isdisjoint(words) or joined or not all(is_known(snapshot, own, WRITTEN_IN) for own in words)
 
 
 def _in_one(snapshot: Snapshot, words: list[str], links: Iterable[str]) -> tuple[str, ...]:
     """The indexed words that neighbours make when joined: two words, or the groups of a code."""
-    first, last, whole = words[0], words[-1], "".join(words)
+    first, last, whole = words[0], words[-1], "".join(words).replace(",", ".")
     found = list[str]()
-    if whole.isalpha() and len(words) == 2 and not AFFIXES.isdisjoint(words):
-        found = [whole]
-    elif whole.isalpha() and len(words) == 2 and min(map(len, words)) >= LEAST_JOINED and len(whole) >= LEAST_BOTH:
-        found = [whole, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
-    elif not whole.isalpha() and not whole.isdecimal() and whole.isalnum():
-        is_numbered = len(words) == 2 and first.isalpha() and len(first) >= LEAST_JOINED and last.isdecimal()
+    if whole.isalpha() and len(words) == 2:
+        found = [whole] if _are_one(snapshot, words) else []
+        if min(map(len, words)) >= LEAST_JOINED and len(whole) >= LEAST_BOTH:
+            found = [whole, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
+    elif not whole.isalpha() and not whole.isdecimal() and whole.replace(".", "").isalnum():
+        is_numbered = len(words) == 2 and len(whole) > LEAST_JOINED and first.isalpha() and last.isdecimal()
+        is_numbered |= len(words) == 2 and first[0].isdecimal() and last.isalpha()  # 5 GB
         found = [whole] if is_numbered or len(whole) >= LEAST_OF_CODE else []
     return tuple(term for term in dict.fromkeys(found) if is_known(snapshot, term, WRITTEN_IN))

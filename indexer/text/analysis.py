@@ -6,7 +6,8 @@ position, and, where pieces are joined by anything but an apostrophe, the whole 
 piece; a sign of no width between them is left out of it. Terms are lower case without accents; they are not stemmed
 (queries are expanded instead). Text in scripts without blanks between words (Chinese, Japanese, Thai ...) and in
 Korean gives overlapping pairs of characters, one position each, and its last character.
-What gives no term (encoded data, an underline) takes no position, so a phrase is a run of successive positions.
+A longer word than `MAX_TERM_LENGTH` is known by its beginning. What gives no term (an underline) takes no position, so
+a phrase is a run of successive positions.
 """
 
 from __future__ import annotations
@@ -24,22 +25,23 @@ import numpy as np
 from indexer.postings import EMPTY, FieldPostings, Ints, beginnings, few_postings, group_postings
 
 MAX_TERM_LENGTH = 40
-"""characters; longer words are hashes and encoded data (they cost a seventh of the index and nobody types them)"""
+"""characters; of a longer word the index holds so many: a git hash as a whole, and the beginning of SHA-256"""
 MAX_MEMO = 100_000
 """distinct runs of letters that one process remembers before it starts afresh; each takes about 200 bytes"""
 
 N_REMEMBERED, MAX_REMEMBERED = 10_000, 300
 """size of the cache of results per text, and the longest text cached (characters); a process that stays fills it"""
 MAX_RAW_LENGTH = 200
-"""characters; longer raw tokens are not remembered, and a longer piece or whole cannot fold to a term"""
+"""characters; longer raw tokens are not remembered, and what follows in a piece cannot be part of its term"""
 
-_TOKEN = r"{0}+(?:[.\-@'’\u200c]{0}+)*(?:\+\+|#(?!\w))?"
+_SIGNS = "\u231a-\u23ff\u2600-\u27bf\u2b05-\u2b55\U0001f300-\U0001f3fa\U0001f400-\U0001faff"
+_TOKEN = rf"(?:{{0}}+(?:[.\-@'’\u200c]{{0}}+)*(?:\+\+|#(?!\w))?|[{_SIGNS}]|[\U0001f1e6-\U0001f1ff]{{{{2}}}})"
+"""a word with what joins and ends it, an emoji without its colour, a flag"""
 _RAW = re.compile(_TOKEN.format(r"\w"))
 _OPTION = r"(?:(?<!{0})(?<!-)--?(?=[^\W\d_]))?"
 _RAW_OPTIONS = re.compile((_OPTION + _TOKEN).format(r"\w"))
 _JOINT = re.compile(r"[._\-@'’\u200c]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
-_HASH = re.compile(r"(?=.*\d)[0-9a-f]{32,}$")
 
 _Made = TypeVar("_Made")
 
@@ -209,9 +211,8 @@ def _whole(pieces: list[str], body: str) -> str:
 
 
 def _piece_terms(piece: str) -> list[str]:
-    if len(piece) > MAX_RAW_LENGTH:
-        return []
-    terms = [fold(piece)]
+    piece = piece[:MAX_RAW_LENGTH]
+    terms = [fold(piece)[:MAX_TERM_LENGTH]]
     if len(piece) > 3 and not piece.islower() and not piece.isupper():
         camel = _CAMEL.findall(piece)
         if len(camel) > 1 and min(map(len, camel)) > 1:
@@ -220,7 +221,7 @@ def _piece_terms(piece: str) -> list[str]:
 
 
 def _worth_keeping(term: str) -> bool:
-    return 0 < len(term) <= MAX_TERM_LENGTH and not (len(term) >= 32 and _HASH.match(term))
+    return 0 < len(term) <= MAX_TERM_LENGTH
 
 
 def _cjk_terms(raw: str) -> RawTerms:
@@ -314,9 +315,9 @@ def _bare(run: bytes) -> bytes:
     return run if b"__" in run else run.lstrip(b".'@+#").lstrip(b"_").rstrip(b".'@-").rstrip(b"_")
 
 
-_WORD = re.compile(rb"[a-z0-9]{1,31}|[A-Z]?[a-z]{1,30}|[A-Z0-9]{1,31}|[A-Za-z0-9]{1,3}")
-"""only ASCII letters and digits, surely without camel parts, and too short for a hash"""
-_JOINED = re.compile(rb"[A-Za-z0-9]{1,31}(?:[._@\-][A-Za-z0-9]{1,31})*")
+_WORD = re.compile(rb"[a-z0-9]{1,40}|[A-Z]?[a-z]{1,39}|[A-Z0-9]{1,40}|[A-Za-z0-9]{1,3}")
+"""only ASCII letters and digits, at most MAX_TERM_LENGTH, surely without camel parts"""
+_JOINED = re.compile(rb"[A-Za-z0-9]+(?:[._@\-][A-Za-z0-9]+)*")
 _ONE_JOINT = re.compile(r"[._@\-]")
 
 

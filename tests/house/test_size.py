@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 31_195),
+    "app": (193, 31_196),
     "console": (8, 1_166),
-    "indexer": (106, 21_133),
+    "indexer": (106, 21_279),
     "simulation": (90, 15_661),
     "federation_server": (54, 8_174),
     "foltr": (55, 8_038),

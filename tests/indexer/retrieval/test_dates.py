@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.retrieval import dates
-from indexer.retrieval.dates import HEAD, date_spellings, day_of_name, day_of_text
+from indexer.retrieval.dates import HEAD, date_spellings, day_of_name, day_of_text, moment_spellings
 from indexer.text.analysis import fold
 
 
@@ -84,11 +84,29 @@ def _days(text: str, ways: Iterable[tuple[str, dates.Made]]) -> Iterator[float]:
 
 
 def test_a_day_and_a_month_are_spelled_in_many_ways() -> None:
-    """The fifth of March in seven orders of digits and with its name; a version is no date, nor is the 13th month."""
-    digits = {way for way in date_spellings("5.3.2019") if "".join(way).isdecimal()}
+    """The fifth of March in seven orders of digits, four without century, and with its name; 5/3 is not 3/5; a version
+    is no date, nor is the 13th month."""
+    digits = {way for way in date_spellings("5.3.2019") if "".join(way).isdecimal() and way[-1] != "19"}
     assert digits == {("2019", "03", "05"), ("2019", "3", "5"), ("20190305",), ("05", "03", "2019"),
                       ("05", "3", "2019"), ("5", "03", "2019"), ("5", "3", "2019")}  # fmt: skip
     assert {("5", "marz", "2019"), ("march", "5", "2019"), ("05", "brezna", "2019")} <= set(date_spellings("20190305"))
+    assert date_spellings("March 5th, 2019".lower()) == date_spellings("5. märz 2019".replace("ä", "a"))
+    assert {("05", "03", "19"), ("5th", "of", "march", "2019"), ("2019", "03", "05t08")} <= set(
+        date_spellings("5.3.2019")
+    )
+    assert ("3", "13", "2019") in date_spellings("13.3.2019")
+    assert date_spellings("3/13/2019") == date_spellings("13.03.19") == date_spellings("13 march 2019")
     assert {("2019", "03"), ("03", "2019"), ("mrz", "2019"), ("201903",)} <= set(date_spellings("3/2019"))
     assert {("march", "2019"), ("2019", "03"), ("03", "2019"), ("201903",)} <= set(date_spellings("3/19"))
     assert [date_spellings(typed) for typed in ("3.20.2019", "3.19", "13/19", "2019-13", "3.20.2", "2019")] == [()] * 6
+
+
+def test_a_time_of_day_is_spelled_in_many_ways() -> None:
+    """By twenty-four hours and by twice twelve; half past two at night is another; 24:30 and 14:60 are none."""
+    assert {("14", "30"), ("14h30",), ("2", "30pm"), ("02", "30", "pm")} <= set(moment_spellings("14:30"))
+    assert set(moment_spellings("2:30 pm")) == set(moment_spellings("14.30"))
+    assert {("10am",), ("10", "am"), ("10", "00")} <= set(moment_spellings("10 am"))
+    assert {("00", "15"), ("12", "15am")} <= set(moment_spellings("12:15am"))
+    assert {("12", "15"), ("12", "15pm")} <= set(moment_spellings("12:15pm"))
+    assert ("14", "30") not in moment_spellings("2:30am")
+    assert [*moment_spellings("24:30"), *moment_spellings("14:60"), *moment_spellings("14")] == []

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 31_175),
+    "app": (193, 31_181),
     "console": (8, 1_166),
     "indexer": (106, 21_133),
     "simulation": (90, 15_575),

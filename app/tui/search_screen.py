@@ -441,6 +441,9 @@ class SearchScreen(Screen[None]):
             self.line.say("the index cannot be searched")
         else:
             self.notify(message.error, title=f"{message.what} failed", severity="error", markup=False)
+        if message.what == "preview":  # the text that is shown is another document's
+            self.side.preview.expect(None)
+            self.side.preview.expect(self.results.selected)
 
     # the index
 
@@ -585,8 +588,8 @@ class SearchScreen(Screen[None]):
     def _show_review(self, which: str | int) -> None:
         from app.tui.review_screen import ReviewScreen
 
-        if isinstance(which, str) and not which.strip():
-            self.line.say("type what to review first")
+        if self.status is None or (isinstance(which, str) and not which.strip()):
+            self.line.say("type what to review first" if self.status else "the index is not open yet")
             return
         leave = (lambda _: self.app.exit(0)) if self.setup.review else None
         self.app.push_screen(ReviewScreen(self.setup, self.session, which), leave)

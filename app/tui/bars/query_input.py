@@ -11,6 +11,8 @@ from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.widgets import Input
 
+from console.printable import safe_line
+
 PAGE = 5
 """rows that Page Up and Page Down move by from the search box"""
 
@@ -36,6 +38,10 @@ class QueryInput(Input):
         self.browsing_history = False
         self.pressed_again = False
         """the key is the one that was pressed here before it"""
+
+    def validate_value(self, value: str) -> str:
+        """What was pasted or is recalled, without anything that the terminal would obey."""
+        return safe_line(value.replace("\xad", ""))
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         return not key.startswith("alt+") and super().check_consume_key(key, character)

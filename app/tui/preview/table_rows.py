@@ -23,13 +23,10 @@ def delimited_rows(text: str, width: int, *, separators: str = SEPARATORS) -> Re
     What divides the columns is the commonest of `separators` in the first line that has one.
     """
     first = next((line for line in text.splitlines() if any(mark in line for mark in separators)), "")
-    separator = max(separators, key=first.count)
-    if not first:
+    records = _records(text, max(separators, key=first.count)) if first else []
+    if not records:  # of a file of nothing but separators, too
         return None
-    table, starts = [], []
-    for start, line in _records(text, separator):
-        starts.append(start)
-        table.append(line)
+    starts, table = [start for start, _ in records], [line for _, line in records]
     n_above = next((n for n, line in enumerate(table) if len(line) > 1), 0)  # as the name of a sheet
     rows = [tuple(line) for line in table[:n_above]] + table_rows(table[n_above:], widest=WIDEST)
     return Rendered(width, tuple(rows), tuple(starts), head=rows[n_above], wide=max(cells(row) for row in rows))

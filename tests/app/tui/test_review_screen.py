@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,15 @@ async def test_what_cannot_be_reviewed_is_said(stage: Stages, paths: Paths) -> N
         await pilot.press("y", "u", "o", "q")
         await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
     one.app.search_screen.session.close()
+
+
+async def test_no_review_begins_before_the_index_is_open(stage: Stages, conftest_types: Any) -> None:
+    """It is said; a review would wait for a document that nobody makes."""
+    engine, is_open = conftest_types.FakeSearch(), threading.Event()
+    one = stage(engine=engine, open_engine=lambda: is_open.wait(120) and engine)
+    async with one.app.run_test(size=(120, 40)) as pilot:
+        one.app.search_screen.box.value = "wind"
+        await pilot.press("ctrl+g", "A")
+        await one.until(pilot, lambda: "the index is not open yet" in one.text)
+        assert one.app.screen is one.app.search_screen
+        is_open.set()

@@ -41,6 +41,18 @@ async def test_all_lines_of_what_is_pasted_are_taken(stage: Stages) -> None:
         await one.until(pilot, lambda: one.app.search_screen.box.value.strip() == "wind and sea")
 
 
+async def test_nothing_that_is_pasted_or_recalled_acts_on_the_terminal(stage: Stages) -> None:
+    """Controls of one byte or two and changes of direction become signs; soft hyphens go, as they do in the index."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        box = one.app.search_screen.query_one(QueryInput)
+        one.app.post_message(events.Paste("wi\xadnd\x9b31m\u202e\x1b[31m sea"))
+        await one.until(pilot, lambda: one.asked != "")
+        assert box.value == one.asked == "wind\ufffd31m \ufffd[31m sea"
+        box.set_text("\x9b31m")
+        assert box.value == "\ufffd31m"
+
+
 async def test_of_megabytes_that_are_pasted_a_query_is_taken(stage: Stages) -> None:
     """A character more than a query holds, so that it says so."""
     one = stage()

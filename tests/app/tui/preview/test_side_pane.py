@@ -13,7 +13,7 @@ from app.tui.preview.preview_pane import PreviewBody, PreviewPane
 from app.tui.preview.side_pane import SHARES
 from app.tui.results_list import ResultsList
 from app.tui.terminal.terminal_capabilities import TerminalCapabilities
-from tests.app.tui.conftest import Stages
+from tests.app.tui.conftest import Stages, wind
 
 
 async def test_a_picture_is_sent_again_when_another_program_had_the_terminal(
@@ -89,3 +89,16 @@ async def test_a_selection_of_the_page_before_does_not_take_the_preview(stage: S
         await one.until(pilot, lambda: pane.loaded is not None and pane.loaded.title == "Solar panels")
         await one.settle(pilot)
         assert results.selected == pane.hit == pane.loaded
+
+
+async def test_what_cannot_be_read_leaves_no_other_text_below_its_heading(stage: Stages) -> None:
+    """The text of the document before goes; the next one is shown again."""
+    async with wind(stage()) as (one, pilot):
+        body, preview = one.app.search_screen.side.preview.body, one.engine.preview
+        assert body.preview is not None
+        one.engine.preview = lambda page, hit, width=160: Path("/no such disk").read_text()
+        await pilot.press("down")
+        await one.until(pilot, lambda: bool(one.notes) and body.preview is None)
+        one.engine.preview = preview
+        await pilot.press("up")
+        await one.until(pilot, lambda: body.preview is not None)

@@ -52,3 +52,8 @@ def test_any_text_keeps_its_places(text: str) -> None:
     for row in rendered.rows:
         for piece in row:
             assert piece.start < 0 or ("a,b\n" + text)[piece.start : piece.start + len(piece.text)] == piece.text
+
+
+def test_a_file_of_separators_alone_is_no_table() -> None:
+    """It is shown as it is written."""
+    assert [delimited_rows(text, 40) for text in (",,,\n", "|", '""\n,', "\n;;\n")] == [None] * 4

@@ -68,8 +68,9 @@ QUICK = (
 """rooms that need no server, no screen, nothing compiled, and hardly a process: their tests are quick"""
 
 
-LONG = ("app/following/test_recognising", "house", "simulation/attacks", "whole")
-"""rooms and files of the longest tests: they come first, so that no process is left alone with one at the end"""
+LONG = ("app/following/test_recognising", "whole", "house", "simulation/attacks")
+"""rooms and files of the longest tests: they come first, so that no process is left alone with one at the end; those
+that need compiled rounds last, when the tests of these rounds have compiled them in another process"""
 LONGEST_NAME = 80
 """characters"""
 
@@ -97,8 +98,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first."""
-    items.sort(key=lambda item: not _is_in(LONG, item.path))
+    """The longest first, as LONG has them."""
+    items.sort(key=lambda item: next((n for n, room in enumerate(LONG) if _is_in((room,), item.path)), len(LONG)))
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -7,6 +7,7 @@ import importlib
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from functools import cache
@@ -30,7 +31,8 @@ MEMORY = Path("/dev/shm")
 ROOM = 4 << 30
 """bytes that must be free there, far more than tests write; their folders go when they have passed"""
 if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    os.environ.setdefault("TMPDIR", str(MEMORY))  # of the processes that tests start, too: PostgreSQL is one
+    tempfile.tempdir = None
 
 # How long one example takes says more about what else the machine does than about the program. Each run tries others.
 settings.register_profile("foltr", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])

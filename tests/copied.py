@@ -14,15 +14,36 @@ from pathlib import Path
 from types import ModuleType
 
 from app.cli import COMMANDS
+from app.settings import SCHEME
 
 LOADED = (
     "app.__main__",
+    "app.backup",
+    "app.checkup",
+    "app.commands.documents_json",
+    "app.commands.join",
+    "app.commands.results_text",
+    "app.devices.own_devices",
+    "app.document_to_open",
+    "app.federation.group_status",
+    "app.federation.join_and_leave",
+    "app.federation.sync",
     "app.following.indexing",
+    "app.following.progress_lines",
+    "app.resident.on_behalf",
+    "app.resident.resident_client",
+    "app.review.review",
     "app.search.search",
     "federation_server.cli",
     "federation_server.serve",
+    "indexer.codec.whoosh_codec",
+    "numpy.random",
+    "tomli_w",
+    "tomllib",
 )
+"""what many commands load when they need it"""
 SECONDS = 600
+assert SCHEME.keys, "are read from types once, and not by each copy"
 COMMAND = "import sys; from app.__main__ import main; sys.exit(main())"
 
 

@@ -17,10 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError, SQLAlchemyError
@@ -136,7 +132,7 @@ def upgrade(engine: Engine) -> None:
     """Bring the tables up to this program's; DatabaseError when they are of another program or cannot be reached."""
     try:
         with engine.connect() as connection:
-            present = MigrationContext.configure(connection).get_current_revision()
+            present = _revision(connection)
         if present == known_revisions()[0]:
             return  # what only reads must neither write nor wait for who does
         if present is not None and present not in known_revisions():
@@ -156,14 +152,16 @@ def wait_turn(connection: Connection) -> None:
 
 def _make_current(connection: Connection) -> None:
     """Make today's tables in a new database; bring those of an older one up to them, migration after migration."""
-    config = _config()
-    present = MigrationContext.configure(connection)
-    if (revision := present.get_current_revision()) is None:
+    if (present := _revision(connection)) == known_revisions()[0]:
+        return
+    from alembic import command  # loading it is a fifth of a command, and few need it
+    from alembic.config import Config
+
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(MIGRATIONS))
+    if present is None:
         metadata.create_all(connection, checkfirst=False)
-        present.stamp(ScriptDirectory.from_config(config), "head")
-    elif revision != known_revisions()[0]:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+    (command.upgrade if present else command.stamp)(config, "head")
 
 
 def of_another(what: str, revision: str) -> str:
@@ -174,19 +172,21 @@ def of_another(what: str, revision: str) -> str:
 def is_current(engine: Engine) -> bool:
     """Whether the tables are this program's; touches the database."""
     with engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision() == known_revisions()[0]
+        return _revision(connection) == known_revisions()[0]
+
+
+def _revision(connection: Connection) -> str | None:
+    """Of the tables that are there; None where there are none."""
+    made = inspect(connection).has_table("alembic_version")
+    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar() if made else None
+    return found
 
 
 @cache
 def known_revisions() -> tuple[str, ...]:
-    """All revisions of the migrations folder, newest first."""
-    return tuple(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    return config
+    """All revisions of the migrations folder, newest first: their numbers grow."""
+    texts = [path.read_text("utf-8") for path in (MIGRATIONS / "versions").glob("*.py")]
+    return tuple(sorted(re.findall(r'^revision = "(\d+)"', "\n".join(texts), re.MULTILINE), reverse=True))
 
 
 ERASED = "files hold erased rows"

@@ -7,6 +7,7 @@ import importlib
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from functools import cache
@@ -30,7 +31,8 @@ MEMORY = Path("/dev/shm")
 ROOM = 4 << 30
 """bytes that must be free there, far more than tests write; their folders go when they have passed"""
 if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    os.environ.setdefault("TMPDIR", str(MEMORY))  # of the processes that tests start, too: PostgreSQL is one
+    tempfile.tempdir = None
 
 # How long one example takes says more about what else the machine does than about the program. Each run tries others.
 settings.register_profile("foltr", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -68,8 +70,9 @@ QUICK = (
 """rooms that need no server, no screen, nothing compiled, and hardly a process: their tests are quick"""
 
 
-LONG = ("app/following/test_recognising", "house", "simulation/attacks", "whole")
-"""rooms and files of the longest tests: they come first, so that no process is left alone with one at the end"""
+LONG = ("app/following/test_recognising", "whole", "house", "simulation/attacks")
+"""rooms and files of the longest tests: they come first, so that no process is left alone with one at the end; those
+that need compiled rounds last, when the tests of these rounds have compiled them in another process"""
 LONGEST_NAME = 80
 """characters"""
 
@@ -97,8 +100,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first."""
-    items.sort(key=lambda item: not _is_in(LONG, item.path))
+    """The longest first, as LONG has them."""
+    items.sort(key=lambda item: next((n for n, room in enumerate(LONG) if _is_in((room,), item.path)), len(LONG)))
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -50,7 +50,7 @@ class Device:
         }
 
     def run(
-        self, *arguments: str | bytes, env: Mapping[str, str] | None = None, cwd: Path | None = None
+        self, *arguments: str | bytes, env: Mapping[str, str] | None = None, cwd: Path | None = None, typed: str = ""
     ) -> subprocess.CompletedProcess[str]:
         """Run one command line to its end; its output is text.
 
@@ -60,11 +60,11 @@ class Device:
         is_for_python = any(name.startswith(("PYTHON", "LANG", "LC_")) for name in env or {})
         if hasattr(os, "fork") and not is_for_python:
             given = [os.fsdecode(argument) for argument in arguments]
-            return copied.run(given, variables=variables, cwd=cwd or self.home)
+            return copied.run(given, variables=variables, cwd=cwd or self.home, typed=typed)
         return subprocess.run(
             [sys.executable, "-m", "app", *arguments],
             env=variables, cwd=cwd or self.home, capture_output=True, check=False,
-            encoding="utf-8", errors="surrogateescape", stdin=subprocess.DEVNULL, timeout=600,
+            encoding="utf-8", errors="surrogateescape", input=typed, timeout=600,
         )  # fmt: skip
 
     def index(self) -> None:

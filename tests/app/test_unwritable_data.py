@@ -6,7 +6,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +14,7 @@ from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import LearningSettings, Paths, Settings
 from app.store import StateError, Store
+from tests import copied
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -22,6 +22,17 @@ if TYPE_CHECKING:
 READ_ONLY = "mount --bind {data} {data} && mount -o remount,ro,bind {data}"
 FILL = "{{ dd if=/dev/zero of={data}/ballast bs=4k; true; }}"
 FULL = "mount -t tmpfs -o size=24m none {data} && cp -a {copy}/. {data} && " + FILL
+IN_A_MOUNT = """
+import ctypes, os, subprocess
+OWN_MOUNTS, OWN_USERS = 0x20000, 0x10000000
+user, group = os.geteuid(), os.getegid()
+assert ctypes.CDLL(None).unshare(OWN_MOUNTS | (OWN_USERS if user else 0)) == 0
+if user:
+    for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+subprocess.run(["sh", "-c", f"mount --make-rprivate / && {MOUNT}"], capture_output=True, check=True)
+"""
 SAID = "cannot be written"
 
 
@@ -35,11 +46,8 @@ def run_on(device: Device, mount: str, command: str) -> subprocess.CompletedProc
     if not copy.exists():
         shutil.copytree(device.data_dir, copy)
     prepared = mount.format(data=shlex.quote(str(device.data_dir)), copy=shlex.quote(str(copy)))
-    script = f"{{ {prepared}; }} >/dev/null 2>&1 && {shlex.quote(sys.executable)} -m app {command}"
-    return subprocess.run(
-        [*namespace, "sh", "-c", script], env=device.environment(), cwd=device.home, capture_output=True, check=False,
-        encoding="utf-8", stdin=subprocess.DEVNULL, timeout=300,
-    )  # fmt: skip
+    code = f"MOUNT = {prepared!r}\n{IN_A_MOUNT}{copied.COMMAND}"
+    return copied.run(shlex.split(command), variables=device.environment(), cwd=device.home, code=code)
 
 
 @pytest.mark.parametrize("mount", [READ_ONLY, FULL])
@@ -131,7 +139,7 @@ def test_what_cannot_be_kept_is_not_said_to_be_done(device: Device, mount: str) 
         "model reset",
         "model forget --yes",
         "index --quiet --rebuild",
-        "backup --to $FOLTR_DATA_DIR/b.zip",
+        f"backup --to {device.data_dir}/b.zip",
     ):
         done = run_on(device, mount, command)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), (command, done.stderr)

@@ -56,10 +56,10 @@ for name, numbers in found.items():
 """
 
 
-def digests(target: str, lines_of: str = CELLS) -> dict[str, str]:
-    """What three small cells, or other lines, give on a target."""
+def digests(target: str) -> dict[str, str]:
+    """What three small cells and what is solved give on a target, in one process."""
     done = subprocess.run(
-        [sys.executable, "-c", lines_of],
+        [sys.executable, "-c", CELLS + THETAS],
         env={**os.environ, **TARGETS[target]},
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -72,19 +72,12 @@ def digests(target: str, lines_of: str = CELLS) -> dict[str, str]:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the targets are of x86-64")
-def test_rows_are_those_of_a_processor_of_2010() -> None:
-    """FPDGD with noise, FOLtR-ES and COLTR: every byte of every row but seconds, here and on `bare`."""
+def test_digits_are_those_of_a_processor_of_2010() -> None:
+    """FPDGD with noise, FOLtR-ES and COLTR, every byte of every row but seconds; theta of label rankers, and what data,
+    groups, noise and metrics are made of, every bit: here and on `bare`."""
     found = digests("native")
-    assert len(found) == 3
+    assert len(found) >= 3 + 2 + 5
     assert found == digests("bare")
-
-
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="the targets are of x86-64")
-def test_what_is_solved_ends_in_the_same_digits_on_a_processor_of_2010() -> None:
-    """Theta of label rankers, and what data, groups, noise and metrics are made of: every bit, here and on `bare`."""
-    found = digests("native", THETAS)
-    assert len(found) >= 2 + 5
-    assert found == digests("bare", THETAS)
 
 
 def test_cells_are_drawn_by_lot_and_made_short() -> None:

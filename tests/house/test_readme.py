@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import copied
 from tests.whole.test_closed_streams import EACH
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,23 +30,20 @@ def shown_commands() -> list[str]:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder as the README imagines it, with the program in PATH."""
+    """A home folder as the README imagines it."""
     home = tmp_path_factory.mktemp("home")
-    for name in ("Documents", "Notes", "bin"):
+    for name in ("Documents", "Notes"):
         (home / name).mkdir()
     for number in range(3):
         (home / "Documents" / f"tax return {number}.txt").write_text(f"Tax return 2024, annual report {number}")
     (home / "Notes" / "plan.org").write_text("* Plan\nreturn the tax form in 2024\n", encoding="utf-8")
-    program = home / "bin" / "foltr-search"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m app "$@"\n', encoding="utf-8")
-    program.chmod(0o700)
     return home
 
 
 def environment(home: Path) -> dict[str, str]:
     return {
         "HOME": str(home),
-        "PATH": f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.environ["PATH"],
         "PYTHONPATH": str(ROOT),
         "FOLTR_CONFIG_DIR": str(home / "config"),
         "FOLTR_DATA_DIR": str(home / "data"),
@@ -55,10 +53,17 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def run(home: Path, line: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        line, shell=True, env=environment(home), cwd=home, capture_output=True, text=True, check=False,
-        stdin=subprocess.DEVNULL, timeout=300,
-    )  # fmt: skip
+    """The program with the words that a shell makes of a line."""
+    words = line.removeprefix("foltr-search ")
+    given = subprocess.run(
+        ["sh", "-c", f"printf '%s\\0' {words}"],
+        env=environment(home),
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return copied.run(given.stdout.split("\0")[:-1], variables=environment(home), cwd=home)
 
 
 def test_every_command_of_the_readme_runs(home: Path) -> None:

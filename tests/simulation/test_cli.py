@@ -204,7 +204,7 @@ def test_the_folder_of_data_sets(tmp_path: Path) -> None:
 def test_an_interrupt_keeps_the_curves_and_says_how_to_go_on(jobs: str, tmp_path: Path) -> None:
     """Ctrl-C in a terminal: exit code 130, whole rows and their curves on disk, and what to type to go on."""
     arguments = ["sample", "--rounds", "100000", "--evaluate-every", "1", "--folds", "1", "--out", "run"]
-    running = process([*arguments, "--jobs", jobs], cwd=tmp_path)
+    running = process([*arguments, "--jobs", jobs, "--pictures", "offline_ndcg"], cwd=tmp_path)
     rows = tmp_path / "run" / "rows.jsonl"
     try:
         deadline = time.monotonic() + 300
@@ -265,7 +265,8 @@ def test_pictures_are_those_of_the_paper_or_those_asked_for(
 
 def test_a_reader_who_leaves_costs_no_file(tmp_path: Path) -> None:
     """`| head -1`: whatever becomes of stdout, the pictures are in the folder."""
-    running = process([*SMALL, "--clicks", "perfect", "--out", "run", "--jobs", "1"], cwd=tmp_path)
+    one = ["--clicks", "perfect", "--jobs", "1", "--pictures", "offline_ndcg"]
+    running = process([*SMALL, *one, "--out", "run"], cwd=tmp_path)
     assert running.stdout is not None
     running.stdout.close()
     assert running.stderr is not None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +16,8 @@ if TYPE_CHECKING:
 
 def say(device: Device, *lines: str, query: str = "", **variables: str) -> list[str]:
     """What is printed for these lines, without the prompts."""
-    done = subprocess.run(
-        [sys.executable, "-m", "app", "--plain", *query.split()], input="".join(f"{line}\n" for line in lines),
-        env=device.environment(**variables), cwd=device.home, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    typed = "".join(f"{line}\n" for line in lines)
+    done = device.run("--plain", *query.split(), env=variables, typed=typed)
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
     return [line.removeprefix("> ") for line in done.stdout.replace("> ", "\n").splitlines() if line.strip("> ")]

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
 
 
-def purge(device: Device, answer: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "app", "purge"], env=device.environment(), cwd=device.home, input=answer, text=True,
-        capture_output=True, check=False,
-    )  # fmt: skip
-
-
 def test_it_asks_and_deletes(device: Device) -> None:
     """Each thing with its size; "n" keeps all, "y" and --yes delete; then everything can start anew."""
     device.index()
-    kept = purge(device, "n\n")
+    kept = device.run("purge", typed="n\n")
     assert kept.returncode == 130
     assert len([line for line in kept.stdout.splitlines() if "(the index, " in line]) == 1
     assert str(device.data_dir / "state.sqlite") in kept.stdout or str(device.data_dir / "roots.json") in kept.stdout
     assert kept.stdout.endswith("  in all\n")
     assert device.data_dir.is_dir()
-    done = purge(device, "y\n")
+    done = device.run("purge", typed="y\n")
     assert done.returncode == 0, done.stderr
     assert not device.data_dir.exists()
     assert "foltr-search has no files here" in device.run("purge").stderr

@@ -23,9 +23,7 @@ def started(device: Device, *arguments: str) -> subprocess.Popen[str]:
 
 def answered(device: Device, *arguments: str, answers: str) -> subprocess.CompletedProcess[str]:
     """The command with answers typed ahead."""
-    process = started(device, *arguments)
-    out, err = process.communicate(answers)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    return device.run("review", *arguments, typed=answers)
 
 
 def test_a_dialogue_in_lines(device: Device) -> None:

@@ -43,7 +43,7 @@ WORDS = (
     "heron", "fish", "kingfisher", "tax", "street", "boat", "rental", "river", "count", "heorn", "wat*", "-fish",
     '"grey heron"', "type:text", "dir:~/notes/birds", "name:invoice", "20", "OR egret", "(stork", "ext:py",
 )  # fmt: skip
-QUERIES = [f"{one} {other}" for one, other in itertools.product(WORDS, WORDS)][::2]
+QUERIES = [f"{one} {other}" for one, other in itertools.product(WORDS, WORDS)][::7]
 
 ASKER = """
 import json, sys
@@ -72,17 +72,17 @@ def asked(device: Device, how: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def test_two_hundred_queries_have_the_same_answers_with_and_without_it(device: Device) -> None:
+def test_odd_queries_have_the_same_answers_with_and_without_it(device: Device) -> None:
     """Byte for byte: results, explanations, diagnostics and exit codes, after something was learned."""
     device.index()
     for query in ("heron", "fish river"):
         assert device.run("search", query).returncode == 0
         assert device.run("open", "2", "--print").returncode == 0
-    assert len(QUERIES) == 200
+    assert {word for query in QUERIES for word in WORDS if word in query} == {*WORDS}
     alone = asked(device, "alone")
     with serving(device):
         assert asked(device, "resident") == alone
-    assert alone[0].count('"rank"') > 300
+    assert alone[0].count('"rank"') > 80
 
 
 COMMAND_LINES = (

@@ -57,8 +57,8 @@ def attacked(dtype: type, n_malicious: int = 1) -> Population:
     ("method", "privacy", "n_malicious", "dtype", "rtol"),
     [
         (OwnPDGD, NoPrivacy(), 1, np.float64, 1e-9),
-        (Towards, FpdgdPaper(sensitivity=0.3, epsilon=5.0, n_clients=4), 1, np.float64, 1e-9),
-        (Towards, NoPrivacy(), 0, np.float32, 1e-4),
+        (OwnPDGD, NoPrivacy(), 0, np.float64, 1e-9),
+        (Towards, FpdgdPaper(sensitivity=0.3, epsilon=5.0, n_clients=4), 1, np.float32, 1e-4),
     ],
 )
 def test_the_compiled_round_is_the_four_verbs(

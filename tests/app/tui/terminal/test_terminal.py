@@ -138,13 +138,6 @@ def started(environment: dict[str, str]) -> Iterator[Terminal]:
     terminal.process.kill()
 
 
-def test_ctrl_q_ends_with_0_and_restores_the_terminal(started: Terminal) -> None:
-    """The ordinary way out."""
-    os.write(started.master, b"\x11")
-    assert started.end() == 0
-    assert started.is_restored
-
-
 def test_a_terminal_that_cannot_draw_gets_lines(environment: dict[str, str]) -> None:
     """A shell within Emacs is a terminal, too, and full of escape sequences otherwise."""
     terminal = Terminal([sys.executable, "-m", "app"], **environment | {"TERM": "dumb"})
@@ -162,7 +155,7 @@ def test_a_signal_restores_the_terminal(started: Terminal, number: signal.Signal
 
 
 def test_errors_may_go_to_a_file(environment: dict[str, str], tmp_path: Path) -> None:
-    """`2>errors`: the screen is drawn on the terminal, and the file stays empty."""
+    """`2>errors`: the screen is drawn on the terminal, and the file stays empty; Ctrl+Q is the ordinary way out."""
     command = ["sh", "-c", LEADER, sys.executable, str(tmp_path / "errors")]
     terminal = Terminal(command, **environment)
     terminal.read_until(b"Which folders do you want to search?")
@@ -263,29 +256,18 @@ def test_sixels_are_sent_behind_the_frame_at_their_place(environment: dict[str, 
     assert rows[0][1] > 60
 
 
-def test_keys_of_one_read_leave_the_screen_where_it_is(environment: dict[str, str], tmp_path: Path) -> None:
-    """The leader key, then three letters at once: the first is its action, the others are typed."""
+def test_what_a_terminal_sends_in_one_read(environment: dict[str, str], tmp_path: Path) -> None:
+    """The leader key, then three letters at once: the first is its action, the others are typed. A byte that no text
+    holds is one odd character; Alt sent as Escape is a key even if another follows at once."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "heron.txt").write_text("The heron waits for fish.\n")
     with searching(environment, tmp_path / "notes") as terminal:
         terminal.read_until(b"indexed")
-        for keys in (b"\x07nqu", b"\x07pax"):
-            os.write(terminal.master, keys)
-        terminal.read_until(b"Nothing found for quax")
-
-
-@pytest.mark.parametrize(
-    ("keys", "shown"),
-    [(b"qu\xffax", "Nothing found for qu\ufffdax"), (b"\x1bd\x1bdquax", "Nothing found for quax")],
-    ids=["no UTF-8", "Alt and a letter, twice"],
-)
-def test_what_a_terminal_sends_in_one_read_ends_nothing_and_types_no_more_than_was_typed(
-    environment: dict[str, str], tmp_path: Path, keys: bytes, shown: str
-) -> None:
-    """A byte that no text holds is one odd character; Alt sent as Escape is a key even if another follows at once."""
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "heron.txt").write_text("The heron waits for fish.\n")
-    with searching(environment, tmp_path / "notes") as terminal:
-        terminal.read_until(b"indexed")
-        os.write(terminal.master, keys)
-        terminal.read_until(shown.encode())
+        for sent, shown in (
+            ((b"\x07nqu", b"\x07pax"), "Nothing found for quax"),
+            ((b"\x15qu\xffox",), "Nothing found for qu\ufffdox"),
+            ((b"\x15", b"\x1bd\x1bdquux"), "Nothing found for quux"),
+        ):
+            for keys in sent:
+                os.write(terminal.master, keys)
+            terminal.read_until(shown.encode())

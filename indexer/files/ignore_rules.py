@@ -182,8 +182,8 @@ def compile_patterns(lines: Sequence[str], *, folder: str, source: str) -> Patte
         except (ValueError, re.error, OverflowError, RecursionError):
             continue
         if pattern.include is not None and pattern.regex is not None:
-            if (regex := pattern.regex.pattern).count(_STAR) > 2:
-                pattern.regex = re.compile(_without_retries(regex))
+            if line.count("*") > 2:
+                pattern.regex = re.compile(_without_retries(pattern.regex.pattern))
             patterns.append(pattern)
             kept.append(line.strip())
     if not patterns:
@@ -192,15 +192,17 @@ def compile_patterns(lines: Sequence[str], *, folder: str, source: str) -> Patte
     return PatternList(folder=os.path.join(folder, ""), source=source, spec=spec, lines=tuple(kept))
 
 
-_STAR = "[^/]*"
-"""what pathspec makes of a star"""
+_STAR, _FOLDERS = "[^/]*", "(?:/.+)?"
+"""what pathspec makes of a star, and of two between slashes"""
 
 
 def _without_retries(regex: str) -> str:
-    """The same pattern; what stands between two stars of one name is looked for once, for the first place will do."""
-    first, *between, last = regex.replace("[^", "[^/").replace("[^//]", "[^/]").split(_STAR)  # [!a] is no slash, either
-    once = (f"{_STAR}{one}" if "/" in one.replace("[^/", "") else f"(?>{_STAR}?{one})" for one in between)
-    return "".join((first, *once, _STAR, last))
+    """The same pattern; what stands between two stars is looked for once, for the first place will do."""
+    first, *names = regex.replace("[^", "[^/").replace("[^//]", "[^/]").split(_STAR)  # [!a] is no slash, either
+    once = (f"{_STAR}{one}" if "/" in one.replace("[^/", "") else f"(?>{_STAR}?{one})" for one in names[:-1])
+    first, *folders = "".join((first, *once, *(_STAR + one for one in names[-1:]))).split(_FOLDERS)
+    once = (f"(?>(?:/.+?)??{one}(?=/))" for one in folders[:-1])
+    return "".join((first, *once, *(_FOLDERS + one for one in folders[-1:])))
 
 
 def read_ignore_file(path: str) -> PatternList | None:

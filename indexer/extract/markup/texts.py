@@ -208,9 +208,7 @@ def docstring_title(head: str) -> str:
     return found[2].rstrip(".") if found else ""
 
 
-_DOCSTRING = re.compile(
-    r"\A(?:\ufeff|[ \t]*#[^\n]*\n|[^\S\n]*\n)*+[rRuU]?(\"\"\"|''')\\?\s*+([^\n]*?\S[^\n]*?)\s*(?:\1|\n)"
-)
+_DOCSTRING = re.compile(r"(?:\ufeff|[ \t]*#.*\n|[^\S\n]*\n)*+[rRuU]?(\"\"\"|''')\\?\s*+([^\n]*?\S[^\n]*?)\s*(?:\1|\n)")
 
 # Subtitles.
 

@@ -143,12 +143,13 @@ def test_git_agrees(tmp_path: Path) -> None:
         "a.log", "keep.log", "src/a.c", "src/a.o", "src/deep/b.o", "doc/x.txt", "doc/in/x.txt", "foo/x", "foo/keep.txt",
         "top.txt", "sub/top.txt", "spaced name.txt", "out/a/b.txt", "lib/out/a.txt",
         "s/1a2b3c", "s/acb", "s/aab1c", "s/a/bc", "t/1x2y/3z", "t/x/y/z", "u/mna-b-c", "u/na/b-c", "u/nb-c",
+        "v/a/b/a/c", "v/x/a/y/a/z/c", "v/a/c", "v/a/a/c/d",
     ]  # fmt: skip
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     patterns = ["*.log", "!keep.log", "/top.txt", "foo/**", "!foo/keep.txt", "doc/*.txt", "/out/", "spaced*"]
-    patterns += ["s/*a*b*c*", "t/*x*y*/*z", "n*[!n]*b*c", "m?*[!n]*b*c"]
+    patterns += ["s/*a*b*c*", "t/*x*y*/*z", "n*[!n]*b*c", "m?*[!n]*b*c", "v/**/a/**/a/**/c"]
     (tmp_path / ".gitignore").write_text("\n".join(patterns))
     (tmp_path / "src" / ".gitignore").write_text("*.o\n!deep/*.o\n")
     run = ["git", "-c", "core.excludesFile=/dev/null", "-C", str(tmp_path)]
@@ -292,4 +293,8 @@ def test_a_pattern_of_many_stars_costs_little() -> None:
     began = time.process_time()
     assert patterns.check("/f/" + "a" * 250, False) == (None, "")
     assert patterns.check("/f/" + "ca" * 99 + "b", False)[0]
+    patterns = compile_patterns(["**/a/" * 20 + "**/b"], folder="/f", source="the test")
+    assert patterns is not None
+    assert patterns.check("/f/" + "a/" * 200 + "c", False) == (None, "")
+    assert patterns.check("/f/" + "c/a/" * 99 + "b", False)[0]
     assert time.process_time() - began < 1

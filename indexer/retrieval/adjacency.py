@@ -48,6 +48,8 @@ def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], 
 
 LONGEST_GROUP = 13
 """digits"""
+SINGLE_BEFORE = 4
+"""digits before which a group may be a single one, as in 978-3-16-148410-0; so may the last group"""
 MOST_WAYS = 24
 """most ways in which a number is looked for, the most frequent first: a table of zeros has thousands"""
 
@@ -69,7 +71,8 @@ def in_groups(snapshot: Snapshot, field: str, number: str) -> list[tuple[str, ..
         reached[len(term)].append(((term,), snapshot.places(field, term, docs)))
     for start in range(1, n):
         reached[start] = _most_frequent(reached[start])
-        for end in range(start + 1, min(start + LONGEST_GROUP, n) + 1) if reached[start] else ():
+        shortest = 1 if start < SINGLE_BEFORE or start + 1 == n else 2
+        for end in range(start + shortest, min(start + LONGEST_GROUP, n) + 1) if reached[start] else ():
             places = snapshot.places(field, term := number[start:end], docs)
             following = [((*way, term), places[among(places, own + 1)]) for way, own in reached[start]]
             reached[end] += [(way, own) for way, own in following if own.size]

@@ -52,8 +52,9 @@ def nearness(snapshot: Snapshot, concepts: tuple[Concept, ...], fields: Sequence
     steps = [right.offset - left.offset for left, right in pairwise(concepts)]
     places = places_of(snapshot, concepts, fields, ascending)
     n_rows = len(fields) * docs.size
-    differ = [right.surface != left.surface for left, right in pairwise(concepts)]
-    columns = np.array((*_gaps(places, steps, differ, n_rows), _earliness(places, n_rows)))
+    forms = [{run[0] for run in concept.forms} for concept in concepts]
+    made = [left != right and not left.isdisjoint(right) for left, right in pairwise(forms)]
+    columns = np.array((*_gaps(places, steps, made, n_rows), _earliness(places, n_rows)))
     rows = ascending.searchsorted(docs)
     return [Nearness(*columns[:, i * docs.size + rows]) for i in range(len(fields))]
 
@@ -68,18 +69,19 @@ def _earliness(places: list[Ints], n_rows: int) -> Floats:
     return early
 
 
-def _gaps(places: list[Ints], steps: list[int], differ: list[bool], n_rows: int) -> tuple[Floats, Floats, Floats]:
-    """`Nearness.phrase`, `ordered` and `near` of each row; one word may stand for two neighbours that differ: 5GB."""
+def _gaps(places: list[Ints], steps: list[int], made: list[bool], n_rows: int) -> tuple[Floats, Floats, Floats]:
+    """`Nearness.phrase`, `ordered` and `near` of each row; one word may stand for two neighbours that make it: 5GB."""
     ordered, near, adjacent = np.zeros((3, n_rows))
     if not steps:
         return adjacent, ordered, near
     run = places[0]
-    for (left, right), step, apart in zip(pairwise(places), steps, differ, strict=True):
+    for (left, right), step, in_one in zip(pairwise(places), steps, made, strict=True):
         further = (run + step)[among(run + step, right)]
-        run = union([further, run[among(run, right)]]) if apart else further
+        run = union([further, run[among(run, right)]]) if in_one else further
         if not (left.size and right.size):
             continue
-        exact = _rows_of(left[among(left + step, right) | (apart & among(left, right))], n_rows)
+        next_to = among(left + step, right)
+        exact = _rows_of(left[next_to | among(left, right) if in_one else next_to], n_rows)
         gaps = _smallest_gap(left, right, n_rows)
         extra = np.where(gaps < FAR, 1 + np.abs(gaps - step), gaps)  # 1 for words as far apart as asked
         after = np.where(exact, 1.0, extra)

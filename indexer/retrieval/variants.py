@@ -273,8 +273,12 @@ def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
     return snapshot.keep(("spellings", typed, fields), look_up)
 
 
-def number_spellings(snapshot: Snapshot, typed: str, fields: Fields) -> Iterable[tuple[str, ...]]:
+def number_spellings(snapshot: Snapshot, typed: str, fields: Fields) -> Ways:
     """A number as one and in groups, with and without its leading zeros, and the country of a telephone number."""
+    return snapshot.keep(("number", typed, fields), lambda: tuple(_number_spellings(snapshot, typed, fields)))
+
+
+def _number_spellings(snapshot: Snapshot, typed: str, fields: Fields) -> Iterable[tuple[str, ...]]:
     number = _JOINTS.sub("", typed)
     country = _COUNTRY.match(f"+{number}" if typed[0] == "+" else number)
     home = number[country.end() - (typed[0] == "+") :] if country else ""

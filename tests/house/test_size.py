@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (193, 31_202),
     "console": (8, 1_166),
-    "indexer": (106, 21_279),
+    "indexer": (106, 21_288),
     "simulation": (90, 15_661),
     "federation_server": (54, 8_174),
     "foltr": (55, 8_038),

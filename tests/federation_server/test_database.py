@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect, text
 
-from federation_server.database import DatabaseError, reading, upgrade, writing
+from federation_server.database import MIGRATIONS, REVISIONS, DatabaseError, reading, upgrade, writing
 from federation_server.group import group
 from federation_server.tables import depot_files, depots, named, noises
 
@@ -29,6 +30,11 @@ def test_tables_of_another_program_are_refused_in_one_line(engine: Engine) -> No
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     with pytest.raises(DatabaseError, match=r"^the database is of another foltr-server \(revision 0001, here 0004\);"):
         upgrade(engine)
+
+
+def test_the_revisions_are_those_of_the_migrations() -> None:
+    """Newest first, as alembic walks them."""
+    assert tuple(script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()) == REVISIONS
 
 
 def test_an_older_database_gets_the_tables_that_came_since(engine: Engine) -> None:

@@ -12,11 +12,12 @@ PATIENCE = 300.0
 def until(condition: Callable[[], object], said: Callable[[], object] = lambda: "") -> None:
     """Wait until `condition` holds; AssertionError with what is said last when it never does.
 
-    A look that takes long, as by a command, comes seldom: what is waited for needs the processor, too.
+    A look that takes long, as by a command, comes seldom, and so do looks after a long wait: what is waited for needs
+    the processor, too.
     """
-    end, looked = time.monotonic() + PATIENCE, time.monotonic()
+    began = looked = time.monotonic()
     while not condition():
         now = time.monotonic()
-        assert now < end, f"waited in vain: {said()}"
-        time.sleep(min(max(0.01, 3 * (now - looked)), 1.0))
+        assert now < began + PATIENCE, f"waited in vain: {said()}"
+        time.sleep(min(max(0.01, 3 * (now - looked), (now - began) / 20), 1.0))
         looked = time.monotonic()

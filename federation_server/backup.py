@@ -24,7 +24,7 @@ import msgspec
 from sqlalchemy import Connection, Engine, Select, Table, func, insert, select
 
 from console.durable import replace_durably
-from federation_server.database import known_revisions, of_another, reading, writing
+from federation_server.database import REVISIONS, of_another, reading, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.group import group, roster_book
 from federation_server.rounds import rounds
@@ -132,7 +132,7 @@ def _header(connection: Connection, now: int) -> BackupContents:
         for table in metadata.sorted_tables
         if table.name not in LEFT_OUT
     }
-    return BackupContents(FORMAT, known_revisions()[0], now, counts)
+    return BackupContents(FORMAT, REVISIONS[0], now, counts)
 
 
 def _blocks(connection: Connection, header: BackupContents) -> Iterator[bytes]:
@@ -185,7 +185,7 @@ def _decoded_header(block: bytes, path: Path) -> BackupContents:
         header = msgspec.msgpack.decode(block, type=BackupContents)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BackupError(f"{path} is no backup of foltr-server") from error
-    if header.format != FORMAT or header.revision not in known_revisions():
+    if header.format != FORMAT or header.revision not in REVISIONS:
         raise BackupError(of_another(str(path), header.revision))
     return header
 

@@ -13,7 +13,6 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,8 @@ from federation_server.tables import metadata
 from foltr.errors import FoltrError
 
 MIGRATIONS = Path(__file__).with_name("migrations")
+REVISIONS = ("0004", "0003", "0002")
+"""of the migrations, newest first"""
 BUSY_SECONDS = 30.0
 FIRST_LOCK = 0x666F6C7472
 """the number of PostgreSQL's advisory lock that holds who makes tables or a group: "foltr" """
@@ -133,9 +134,9 @@ def upgrade(engine: Engine) -> None:
     try:
         with engine.connect() as connection:
             present = _revision(connection)
-        if present == known_revisions()[0]:
+        if present == REVISIONS[0]:
             return  # what only reads must neither write nor wait for who does
-        if present is not None and present not in known_revisions():
+        if present is not None and present not in REVISIONS:
             raise DatabaseError(of_another("the database", present))
         with writing(engine) as connection:
             wait_turn(connection)
@@ -152,7 +153,7 @@ def wait_turn(connection: Connection) -> None:
 
 def _make_current(connection: Connection) -> None:
     """Make today's tables in a new database; bring those of an older one up to them, migration after migration."""
-    if (present := _revision(connection)) == known_revisions()[0]:
+    if (present := _revision(connection)) == REVISIONS[0]:
         return
     from alembic import command  # loading it is a fifth of a command, and few need it
     from alembic.config import Config
@@ -166,13 +167,13 @@ def _make_current(connection: Connection) -> None:
 
 def of_another(what: str, revision: str) -> str:
     """That tables or a backup have a schema that this program does not know."""
-    return f"{what} is of another foltr-server (revision {revision}, here {known_revisions()[0]}); use that version"
+    return f"{what} is of another foltr-server (revision {revision}, here {REVISIONS[0]}); use that version"
 
 
 def is_current(engine: Engine) -> bool:
     """Whether the tables are this program's; touches the database."""
     with engine.connect() as connection:
-        return _revision(connection) == known_revisions()[0]
+        return _revision(connection) == REVISIONS[0]
 
 
 def _revision(connection: Connection) -> str | None:
@@ -180,13 +181,6 @@ def _revision(connection: Connection) -> str | None:
     made = inspect(connection).has_table("alembic_version")
     found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar() if made else None
     return found
-
-
-@cache
-def known_revisions() -> tuple[str, ...]:
-    """All revisions of the migrations folder, newest first: their numbers grow."""
-    texts = [path.read_text("utf-8") for path in (MIGRATIONS / "versions").glob("*.py")]
-    return tuple(sorted(re.findall(r'^revision = "(\d+)"', "\n".join(texts), re.MULTILINE), reverse=True))
 
 
 ERASED = "files hold erased rows"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import Engine, inspect, text
 
+from federation_server import database
 from federation_server.database import DatabaseError, reading, upgrade, writing
 from federation_server.group import group
 from federation_server.tables import depot_files, depots, named, noises
@@ -43,3 +44,10 @@ def test_an_older_database_gets_the_tables_that_came_since(engine: Engine) -> No
     with reading(engine) as connection:
         assert set(inspect(connection).get_table_names()) == before
         assert group.fact(connection, "colour") == "red"
+
+
+def test_the_revisions_are_those_of_the_migrations() -> None:
+    """Each of the folder, the newest first."""
+    files = (database.MIGRATIONS / "versions").glob("*.py")
+    found = [line for file in files for line in file.read_text("utf-8").splitlines() if line.startswith("revision = ")]
+    assert sorted((line.split('"')[1] for line in found), reverse=True) == [*database.REVISIONS]

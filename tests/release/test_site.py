@@ -54,10 +54,10 @@ def test_its_search_is_the_program(tmp_path: Path) -> None:
         thread.start()
         try:
             site = f"http://127.0.0.1:{server.server_port}"
-            found = _read(f"{site}/search?q=houses+neighbour+import-linter+circles")
+            found = _read(f"{site}/search?q=packages+import-linter+circles")
             place = re.findall(r'<li><a href="([^"#]+)(?:#([^"]*))?"', found)[0]
-            assert place == ("/docs/architecture.html", "houses")
-            assert 'id="houses"' in _read(site + place[0])
+            assert place == ("/docs/architecture.html", "packages")
+            assert 'id="packages"' in _read(site + place[0])
             assert 'action="/search"' in _read(f"{site}/index.html")
             assert "<script" not in _read(f"{site}/search?q=%22%3E%3Cscript%3E")
         finally:

@@ -233,11 +233,12 @@ class SearchScreen(Screen[None]):
         self.syncing.begin()
 
     def to_remember(self) -> Remembered:
-        """Panes, rows and filters as they are, without a folder that was named at the start."""
+        """Panes, rows and filters as they are, without a folder that was named at the start or cannot be stored."""
         setting = self.settings.screen.preview
         shown = self.side.wanted["wide"]
         filters = {facet: value for facet, value in self.questions.filters.items() if value}
-        if self.setup.folder:
+        folder = filters.get("folder", "")
+        if self.setup.folder or folder.encode(errors="ignore").decode() != folder:  # JSON holds only names in UTF-8
             filters.pop("folder", None)
         return Remembered(
             preview=None if shown == setting else shown,

@@ -37,7 +37,7 @@ class StatsScreen(Panel[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="stats-panel"):
             yield Static("Does the learned order help?", id="stats-title")
-            yield Static("Reading …", id="stats-text", markup=False)
+            yield Static("Reading …", id="stats-text", classes="reading", markup=False)
 
     def on_mount(self) -> None:
         self.read(lambda: stats_text(self._read(), WIDTH), self.query_one("#stats-text", Static).update)
@@ -78,6 +78,5 @@ def stats_text(outcomes: Sequence[Outcome], width: int) -> Text:
     columns = columns_of(outcomes, max(8, width - 6))
     for name, values in (("learned", [c[0] for c in columns]), ("plain", [c[1] for c in columns])):
         text.append(f"\n{name}: how near the top they stood (full height: first), oldest on the left\n", style="dim")
-        style = "" if name == "learned" else "dim"
-        text.append("".join(f"  {line}\n" for line in plot(values, PLOT_HEIGHT)), style=style)
+        text.append("".join(f"  {line}\n" for line in plot(values, PLOT_HEIGHT)), "dim" if name == "plain" else "")
     return text

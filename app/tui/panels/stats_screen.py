@@ -23,7 +23,7 @@ WIDTH = 72
 
 
 class StatsScreen(Panel[None]):
-    """A panel over the screen; the numbers are read in a worker."""
+    """A panel over the screen; the numbers are read in a worker, for each width anew."""
 
     shows = True
     CSS_PATH = "panels.tcss"
@@ -39,8 +39,9 @@ class StatsScreen(Panel[None]):
             yield Static("Does the learned order help?", id="stats-title")
             yield Static("Reading …", id="stats-text", classes="reading", markup=False)
 
-    def on_mount(self) -> None:
-        self.read(lambda: stats_text(self._read(), WIDTH), self.query_one("#stats-text", Static).update)
+    def on_resize(self) -> None:
+        show = self.query_one("#stats-text", Static).update
+        self.read(self._read, lambda found: show(stats_text(found, min(WIDTH, self.size.width - 12))))
 
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -69,8 +70,7 @@ def stats_text(outcomes: Sequence[Outcome], width: int) -> Text:
     total = overall(outcomes)
     if total is None:
         text.append("Nothing was opened yet\n\n", style="bold")
-        text.append("Each time you open a result, its place is compared with the one by plain word matching.\n")
-        return text
+        return text.append("Each time you open a result, its place is compared with the one by plain word matching.\n")
     text.append(verdict(outcomes) + "\n", style="bold")
     text.append(caution(outcomes) + "\n\n")
     text.append(f"{'':30}{'learned':>10}{'plain':>10}\n", style="dim")

@@ -72,3 +72,17 @@ async def test_a_pasted_page_leaves_room_for_the_rest(stage: Stages, conftest_ty
         await pilot.press("escape")
         await one.until(pilot, lambda: "heron" in one.text, "the recent files")
         assert "Last searches, with Up: lorem ipsum" in one.text
+
+
+async def test_recent_files_that_are_no_longer_searched_go(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """As once their folder was taken out: no key acts on a file that is not shown."""
+    engine = conftest_types.FakeSearch()
+    _lately(engine, tmp_path / "heron.txt")
+    one = stage(engine=engine)
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.until(pilot, lambda: "heron" in one.text, "the recent files")
+        engine.lately = ()
+        one.app.search_screen.session.want_recent()
+        await one.until(pilot, lambda: "heron" not in one.text, "the start without them")
+        assert "Lately" not in one.text
+        assert one.app.search_screen.results.selected is None

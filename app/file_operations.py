@@ -86,8 +86,7 @@ def trash(paths: Sequence[str]) -> list[Filed]:
     found = []
     for path in paths:
         try:
-            if not os.path.lexists(path):
-                raise FileNotFoundError(errno.ENOENT, "it is gone")
+            _want_file(path)
             if _is_kept_by_another(path):
                 raise PermissionError(errno.EPERM, _KEPT)
             send2trash(path)
@@ -105,6 +104,11 @@ def _is_kept_by_another(path: str) -> bool:
     return found is not None and found.is_own
 
 
+def _want_file(path: str) -> None:
+    if not os.path.isfile(path):  # a folder may have its name by now
+        raise FileNotFoundError(errno.ENOENT, "it is gone" if not os.path.lexists(path) else "it is no file")
+
+
 def _target(path: str, folder: str) -> str:
     return os.path.join(folder, os.path.basename(path))
 
@@ -114,8 +118,7 @@ def _put(path: str, folder: str, act: Callable[[str, str], None]) -> Filed:
     if act is _move and _is_kept_by_another(path):
         return Filed(path, error=_KEPT)
     try:
-        if not os.path.isfile(path):
-            raise FileNotFoundError(errno.ENOENT, "it is gone" if not os.path.lexists(path) else "it is no file")
+        _want_file(path)
         if os.path.lexists(target):  # known before gigabytes are copied
             raise FileExistsError
         act(path, target)

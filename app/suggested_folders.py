@@ -70,6 +70,8 @@ def suggest_roots(home: Path | None = None, *, searched: Sequence[str] = ()) -> 
     the other folders at its top; then the data of other programs. Nothing that is `searched` already.
     """
     home = home or Path(os.path.expanduser("~"))
+    if not os.path.isdir(home):  # nor where it cannot be reached, where a glob would raise
+        return []
     exports: Counter[str] = Counter()
     stores = [Path(path) for path in places(["maildir"], home)]
     seen = {_number(path) for path in (home, *stores)}

@@ -19,7 +19,7 @@ from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.message_pump import MessagePump
 from textual.screen import ModalScreen, ScreenResultType
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, OptionList, Static
 
 from console.printable import safe_line
 
@@ -116,6 +116,7 @@ class Panel(ModalScreen[ScreenResultType]):
                 then(await asyncio.to_thread(what))
             except Exception as error:
                 told = safe_line(str(error)) or type(error).__name__
+                self.query_one(".reading", Static).update("It could not be read.")
                 self.notify(told, title="Not read", severity="error", timeout=15, markup=False)
 
         self.run_worker(work())

@@ -233,11 +233,12 @@ class SearchScreen(Screen[None]):
         self.syncing.begin()
 
     def to_remember(self) -> Remembered:
-        """Panes, rows and filters as they are, without a folder that was named at the start."""
+        """Panes, rows and filters as they are, without a folder that was named at the start or cannot be stored."""
         setting = self.settings.screen.preview
         shown = self.side.wanted["wide"]
         filters = {facet: value for facet, value in self.questions.filters.items() if value}
-        if self.setup.folder:
+        folder = filters.get("folder", "")
+        if self.setup.folder or folder.encode(errors="ignore").decode() != folder:  # JSON holds only names in UTF-8
             filters.pop("folder", None)
         return Remembered(
             preview=None if shown == setting else shown,
@@ -348,14 +349,11 @@ class SearchScreen(Screen[None]):
         self.show_welcome()
         keys = (self.key_of(action) for action in ("leader", "failures"))
         self.line.show_index(self.status, key=" ".join(keys))
-        recent = self._recent
-        if recent is None or not recent.hits:
-            self.show_found(False)
-            return
+        recent = self._recent if self._recent and self._recent.hits else None
         if self.results.page is not recent:
             self.session.shown(recent)
             self._show_page(recent, keep=self.results.selected if self.results.moved else None)
-        self.show_found(True, recent=True)
+        self.show_found(recent is not None, recent=recent is not None)
 
     def _show_page(
         self, page: ResultPage | None, *, keep: Hit | None = None, rows: messages.SnippetsMade | None = None

@@ -195,3 +195,9 @@ def test_a_file_of_another_device_goes_into_a_trash_there_or_at_home(tmp_path: P
 def test_trashing_what_is_gone_is_a_line(tmp_path: Path) -> None:
     """It raises no exception and makes no trash folder."""
     assert trash([str(tmp_path / "gone")]) == [Filed(str(tmp_path / "gone"), error="it is gone")]
+
+
+def test_a_folder_in_the_place_of_a_file_is_not_trashed(tmp_path: Path) -> None:
+    """The question named a file; what another program has put there since stays."""
+    (tmp_path / "heron.txt").mkdir()
+    assert trash([str(tmp_path / "heron.txt")]) == [Filed(str(tmp_path / "heron.txt"), error="it is no file")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,3 +111,16 @@ def test_choices_are_remembered_once(tmp_path: Path, make: Make) -> None:
     remember_choices(paths, chosen, covered=[folder["c"]])
     assert remembered_roots(paths) == (folder["long-e"], folder["a"])
     assert remembered_sources(paths) == ("maildir",)
+
+
+def test_a_home_that_cannot_be_reached_has_nothing_to_suggest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where another user's home is in the environment: no error, for a folder can still be named."""
+    home, real = tmp_path / "locked" / "home", os.stat
+
+    def locked(path: Any, *args: Any, **named: Any) -> os.stat_result:
+        if str(path).startswith(str(home)):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path, *args, **named)
+
+    monkeypatch.setattr(os, "stat", locked)
+    assert suggest_roots(home) == []

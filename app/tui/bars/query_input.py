@@ -109,7 +109,7 @@ class Recall:
 
     def add(self, query: str) -> None:
         """A query was used just now; it moves to the front when it was there already."""
-        self._queries = [query, *(old for old in self._queries if old != query)]
+        self._queries = list(dict.fromkeys(filter(None, (query, *self._queries))))
         self._at, self._was_used = -1, True
 
     def rested_on(self, query: str) -> None:

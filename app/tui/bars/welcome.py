@@ -11,7 +11,7 @@ from app.search.index_status import IndexStatus
 from app.search.results import ResultPage
 from app.tui.background_indexing import ProgressLine
 from console.printable import safe_line
-from console.wording import count
+from console.wording import count, fit
 
 EXAMPLES = (
     ('"annual report"', "these words in this order"),
@@ -20,6 +20,8 @@ EXAMPLES = (
     ("modified:last-week", "by date; also >2024-01"),
     ("dir:projects  -draft", "folder, without a word"),
 )
+LONGEST = 48
+"""cells of a query; a pasted page would leave no room for the rest"""
 
 
 class Welcome(Static):
@@ -54,7 +56,7 @@ class Welcome(Static):
                 text.append(f"{meaning}\n", style="dim")
         if searches:
             text.append("\nLast searches, with Up: ", style="dim")
-            text.append(" · ".join(safe_line(one) for one in searches) + "\n")
+            text.append(" · ".join(fit(safe_line(one), LONGEST) for one in searches) + "\n")
         if recent:
             text.append("\nOpened and changed lately, with Down:", style="dim")
         self.update(text)
@@ -62,7 +64,7 @@ class Welcome(Static):
     def show_nothing(self, page: ResultPage, *, narrowed: str, indexing: bool, key: str = "") -> None:
         """After a question that nothing answers: what can be done about it; `key` shows the folders."""
         text = Text()
-        text.append(f"Nothing found for {safe_line(page.request.text.strip())}\n", style="bold")
+        text.append(f"Nothing found for {fit(safe_line(page.request.text.strip()), LONGEST)}\n", style="bold")
         if narrowed:
             text.append(f"\nOnly {narrowed} was searched; Esc in the empty search box takes filters away.\n")
         if indexing:

@@ -104,7 +104,7 @@ class FirstStart(Panel[tuple[str, ...]]):
             )
             yield Static("", id="first-meaning", markup=False)
             yield FolderList(id="first-folders")
-            yield Static("Looking for folders …", id="first-note", markup=False)
+            yield Static("Looking for folders …", id="first-note", classes="reading", markup=False)
             yield Input(placeholder="Another folder, as in ~/papers", id="first-other", compact=True)
             with Horizontal(id="first-buttons"):
                 yield Button("Start indexing", variant="primary", id="first-begin", compact=True)
@@ -130,11 +130,9 @@ class FirstStart(Panel[tuple[str, ...]]):
             self.query_one("#first-meaning", Static).update(advice)
             self.query_one("#first-meaning").display = True
         self._note("Space selects, a selects all, Enter starts, Tab moves on." if folders else "Name a folder below.")
-        if self._folders.option_count:
-            self._folders.focus()
-            self._folders.highlighted = 0
-        else:
-            self.query_one("#first-other", Input).focus()
+        self._folders.highlighted = 0
+        other = self.query_one("#first-other", Input)
+        (self._folders if self._folders.option_count and not other.value else other).focus()
 
     @on(OptionList.OptionHighlighted)
     def _folder_highlighted(self) -> None:
@@ -183,9 +181,9 @@ class FirstStart(Panel[tuple[str, ...]]):
             if not path.is_dir():
                 return f"There is no such folder: {safe_line(str(path))}"
             next(path.iterdir(), None)
+            self._folders.add(RootSuggestion(str(path.resolve())), chosen=True)
         except OSError as error:
             return f"{error.strerror}: {safe_line(str(path))}"
-        self._folders.add(RootSuggestion(str(path.resolve())), chosen=True)
         return ""
 
     def _note(self, text: str) -> None:

@@ -48,7 +48,7 @@ class ListScreen(Panel[Wish | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="list-panel"):
-            yield Static("Reading …", id="list-title", markup=False)
+            yield Static("Reading …", id="list-title", classes="reading", markup=False)
             yield RowList(id="list-rows", compact=True)
             yield Static(self.KEYS, id="list-note", markup=False)
 

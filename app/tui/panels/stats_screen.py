@@ -23,7 +23,7 @@ WIDTH = 72
 
 
 class StatsScreen(Panel[None]):
-    """A panel over the screen; the numbers are read in a worker."""
+    """A panel over the screen; the numbers are read in a worker, for each width anew."""
 
     shows = True
     CSS_PATH = "panels.tcss"
@@ -37,10 +37,11 @@ class StatsScreen(Panel[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="stats-panel"):
             yield Static("Does the learned order help?", id="stats-title")
-            yield Static("Reading …", id="stats-text", markup=False)
+            yield Static("Reading …", id="stats-text", classes="reading", markup=False)
 
-    def on_mount(self) -> None:
-        self.read(lambda: stats_text(self._read(), WIDTH), self.query_one("#stats-text", Static).update)
+    def on_resize(self) -> None:
+        show = self.query_one("#stats-text", Static).update
+        self.read(self._read, lambda found: show(stats_text(found, min(WIDTH, self.size.width - 12))))
 
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -69,8 +70,7 @@ def stats_text(outcomes: Sequence[Outcome], width: int) -> Text:
     total = overall(outcomes)
     if total is None:
         text.append("Nothing was opened yet\n\n", style="bold")
-        text.append("Each time you open a result, its place is compared with the one by plain word matching.\n")
-        return text
+        return text.append("Each time you open a result, its place is compared with the one by plain word matching.\n")
     text.append(verdict(outcomes) + "\n", style="bold")
     text.append(caution(outcomes) + "\n\n")
     text.append(f"{'':30}{'learned':>10}{'plain':>10}\n", style="dim")
@@ -78,6 +78,5 @@ def stats_text(outcomes: Sequence[Outcome], width: int) -> Text:
     columns = columns_of(outcomes, max(8, width - 6))
     for name, values in (("learned", [c[0] for c in columns]), ("plain", [c[1] for c in columns])):
         text.append(f"\n{name}: how near the top they stood (full height: first), oldest on the left\n", style="dim")
-        style = "" if name == "learned" else "dim"
-        text.append("".join(f"  {line}\n" for line in plot(values, PLOT_HEIGHT)), style=style)
+        text.append("".join(f"  {line}\n" for line in plot(values, PLOT_HEIGHT)), "dim" if name == "plain" else "")
     return text

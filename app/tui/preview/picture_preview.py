@@ -12,6 +12,7 @@ import subprocess
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -106,7 +107,7 @@ class Pictures:
     def show(self, path: str, width: int, stop: threading.Event, page: int = 0, *, height: int = HIGHEST) -> Picture:
         """A picture, or a page counted from 0, in at most `width` cells and `height` rows.
 
-        One line instead where it cannot be shown; no row once `stop` is set.
+        The reason instead where it cannot be shown; no row once `stop` is set.
         """
         if self.way == "off":
             return Picture(())
@@ -122,7 +123,7 @@ class Pictures:
         if isinstance(drawing, ExtractionError):
             advice = f"{NO_PILLOW}: {how_to_add('pictures')}"  # the process that draws cannot look what is installed
             why = advice if str(drawing) == NO_PILLOW else f"not shown: {drawing}"
-            return Picture(((Piece(safe_line(why), "quiet"),),))
+            return Picture(tuple((Piece(line, "quiet"),) for line in wrap(safe_line(why), width)))
         columns, rows = -(-drawing.width // across), -(-drawing.height // down)
         number = self._send(drawing, columns, rows) if self.by_number else 0
         picture = Picture(self._rows(drawing, number, columns, rows), drawing.n_pages)

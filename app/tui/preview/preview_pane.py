@@ -312,6 +312,8 @@ class PreviewPane(Vertical):
     def on_preview_scrolled(self) -> None:
         self.describe()
 
+    on_resize = on_preview_scrolled
+
     def step_match(self, step: int) -> None:
         self.body.step_match(step)
         self.describe()
@@ -320,18 +322,15 @@ class PreviewPane(Vertical):
         """Write the heading anew."""
         hit = self.hit
         width = max(10, self.size.width - 2)
-        where = self._where()
-        room = max(8, width - columns(where) - 2)
-        place = fit_path(short_path(mailbox_of(hit)), room) if hit else ""
-        gap = " " * max(2, width - columns(place) - columns(where))
+        where = fit(self._where(), width)
+        room = width - columns(where) - 2
+        place = fit_path(short_path(mailbox_of(hit)), room) if hit and room >= 8 else ""
+        gap = " " * (width - columns(place) - columns(where))
         heading = (fit(title_of(hit), width) if hit else "", place + (gap + where if where else ""))
         if heading != self._heading:
             self._heading = heading
             for name, line in zip(("#preview-title", "#preview-place"), heading, strict=True):
                 self.query_one(name, Static).update(Text(line, no_wrap=True), layout=False)
-
-    def on_resize(self) -> None:
-        self.describe()
 
     def _where(self) -> str:
         """match 2 of 9 · page 4."""

@@ -77,3 +77,12 @@ def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
     keep_remembered(tmp_path, Remembered(filters={"folder": "/home/anna/secret"}))
     assert stat.S_IMODE((tmp_path / REMEMBERED).stat().st_mode) == 0o600
     assert read_remembered(tmp_path).filters == {"folder": "/home/anna/secret"}
+
+
+async def test_a_folder_whose_name_cannot_be_stored_ends_no_program(stage: Stages, tmp_path: Path) -> None:
+    """The other choices are kept, and so is a folder of any other name."""
+    for name, kept in (("/home/anna/caf\udce9", {"type": "mail"}), ("/a\n😀", {"type": "mail", "folder": "/a\n😀"})):
+        one = stage()
+        one.app.search_screen.questions.filters.update(type="mail", folder=name)
+        keep_remembered(tmp_path, one.app.search_screen.to_remember())
+        assert read_remembered(tmp_path).filters == kept

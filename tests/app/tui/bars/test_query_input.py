@@ -130,3 +130,5 @@ def test_a_query_that_goes_on_takes_the_place_of_its_beginning() -> None:
     assert recall.newest == ("solar panel", "solar", "win")
     recall.fill(["wind", "win"])
     assert recall.newest == ("solar panel", "solar", "win", "wind")
+    recall.add("")  # a result of the empty box was opened, or blanks were cleared
+    assert recall.step(back=True) == "solar panel"

@@ -60,3 +60,29 @@ async def test_each_example_takes_one_line(stage: Stages, conftest_types: Any, t
     async with one.app.run_test(size=WIDE) as pilot:
         await one.until(pilot, lambda: "heron" in one.text, "the recent file")
         assert [meaning for example, meaning in EXAMPLES if f"{example.ljust(25)}{meaning}" not in one.text] == []
+
+
+async def test_a_pasted_page_leaves_room_for_the_rest(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """Where nothing answers it the advice is in view, and the recent files are once it was cleared."""
+    engine = conftest_types.FakeSearch()
+    _lately(engine, tmp_path / "heron.txt")
+    one = stage(engine=engine)
+    async with one.searched("lorem ipsum dolor " * 120, size=(80, 24)) as pilot:
+        assert "another spelling" in one.text
+        await pilot.press("escape")
+        await one.until(pilot, lambda: "heron" in one.text, "the recent files")
+        assert "Last searches, with Up: lorem ipsum" in one.text
+
+
+async def test_recent_files_that_are_no_longer_searched_go(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """As once their folder was taken out: no key acts on a file that is not shown."""
+    engine = conftest_types.FakeSearch()
+    _lately(engine, tmp_path / "heron.txt")
+    one = stage(engine=engine)
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.until(pilot, lambda: "heron" in one.text, "the recent files")
+        engine.lately = ()
+        one.app.search_screen.session.want_recent()
+        await one.until(pilot, lambda: "heron" not in one.text, "the start without them")
+        assert "Lately" not in one.text
+        assert one.app.search_screen.results.selected is None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.widgets import Input
 
 from app.tui.panels.first_start import FirstStart, FolderList
@@ -103,3 +106,37 @@ async def test_it_fits_a_small_terminal(stage: Stages, conftest_types: Any, tmp_
     async with one.app.run_test(size=(80, 24)) as pilot:
         await one.until(pilot, lambda: "1,209 files" in one.text)
         assert "Start indexing" in one.text
+
+
+async def test_a_path_being_typed_is_not_disturbed_by_the_suggestions(
+    stage: Stages, conftest_types: Any, tmp_path: Path
+) -> None:
+    """In their list its letters would tick folders, and Enter would start to index them."""
+    indexing, found = _folders(conftest_types, tmp_path / "notes"), threading.Event()
+    suggested = indexing.suggested
+    indexing.suggest = lambda: found.wait(60) and suggested
+    one = stage(indexing=indexing)
+    async with one.app.run_test(size=(100, 30)) as pilot:
+        await one.until(pilot, lambda: isinstance(one.app.screen, FirstStart))
+        await pilot.click("#first-other")
+        await pilot.press("t")
+        found.set()
+        await one.until(pilot, lambda: "1,204 files" in one.text)
+        await pilot.press("m", "a", "enter")
+        await one.until(pilot, lambda: "no such folder: tma" in one.text)
+    assert not one.indexing.started
+
+
+async def test_what_cannot_be_looked_at_is_said_and_a_folder_can_be_named(
+    stage: Stages, conftest_types: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is being looked for any more; the folder one started in may be gone as well."""
+    indexing = _folders(conftest_types)
+    monkeypatch.setattr(indexing, "suggest", lambda: os.listdir(tmp_path / "missing"))
+    one = stage(indexing=indexing)
+    async with one.app.run_test(size=(100, 30)) as pilot:
+        await one.until(pilot, lambda: "It could not be read." in one.text)
+        monkeypatch.setattr("os.getcwd", lambda: os.listdir(tmp_path / "missing"))
+        await pilot.click("#first-other")
+        await pilot.press(".", "enter")
+        await one.until(pilot, lambda: "No such file or directory: ." in one.text)

@@ -55,3 +55,14 @@ async def test_what_was_opened_counts_at_once(stage: Callable[..., Any], conftes
         await one.until(pilot, lambda: bool(one.engine.opened_paths), "the click")
         await pilot.press("f6")
         await one.until(pilot, lambda: "opened results that stood first" in one.text)
+
+
+async def test_the_plot_fits_a_narrow_terminal(stage: Callable[..., Any]) -> None:
+    """Also one that was made narrow while it was open: a plot that wraps shows nothing."""
+    one = stage(read_stats=lambda: [Outcome(float(n), 1, 2, "screen") for n in range(200)])
+    async with one.app.run_test(size=(110, 60)) as pilot:
+        await pilot.press("f6")
+        await one.until(pilot, lambda: f"  {'█' * 66} " in one.text)
+        await pilot.resize_terminal(60, 60)
+        await one.until(pilot, lambda: f"  {'█' * 42} " in one.text)
+        assert one.text.count("█" * 42) == 4 + 2

@@ -49,3 +49,12 @@ async def test_the_heading_says_where_one_reads(stage: Stages, conftest_types: A
         assert body.position == (first, 0)
         await pilot.press("n")
         await one.until(pilot, lambda: "match 1 of 1 · line 1" in one.text)
+
+
+async def test_the_place_in_a_long_text_is_whole_in_a_small_pane(stage: Stages, conftest_types: Any) -> None:
+    """The path, which stands in the row as well, gives way to the number of the line."""
+    document = conftest_types.Document("/home/anna/wind.log", "A", "text", "wind\n" + "row\n" * 2000 + "wind\n")
+    one = stage(engine=conftest_types.FakeSearch([document]))
+    async with one.searched("wind", size=(110, 30)) as pilot:
+        await pilot.press("ctrl+g", ">", "ctrl+g", ">", "alt+n")
+        await one.until(pilot, lambda: "match 2 of 2 · line 2,002 " in one.text)

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 31_202),
+    "app": (193, 31_203),
     "console": (8, 1_166),
     "indexer": (106, 21_288),
     "simulation": (90, 15_661),

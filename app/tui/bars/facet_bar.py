@@ -59,7 +59,11 @@ class FacetBar(Widget, can_focus=True):
 
     def chips(self, facet: str) -> list[Chip]:
         """The chips of one row; the active value is there even when nothing matches it any more."""
-        counts: tuple[FacetCount, ...] = getattr(self._facets, f"{facet}s")
+        counts: tuple[FacetCount, ...] = {
+            "type": self._facets.types,
+            "folder": self._facets.folders,
+            "time": self._facets.times,
+        }[facet]
         active = self.active[facet]
         chips = [Chip("", "all")]
         if active and active not in {c.value for c in counts}:

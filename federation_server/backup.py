@@ -95,8 +95,8 @@ def begin_anew(connection: Connection, forgetter: forgetting.Forgetter, *, now: 
     """The new lineage of a database that was just filled from a backup; its number."""
     forgetting.forget_again(connection, forgetter, now=now)
     tombstones.carry_over(connection, forgetter.file)
-    forgetting.abandon(connection, rounds.present(connection, lock=True), now=now)
     forgetting.forget_waiting(connection, forgetter, now=now)
+    forgetting.abandon(connection, rounds.present(connection, lock=True), now=now)
     forgetting.end_unlearning(connection)
     least = max(now, tombstones.newest_restored(forgetter.file.read()) + 1)
     begun = group.branch(connection, group.newest(connection), reason="restore", now=now, least=least)

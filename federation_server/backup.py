@@ -16,6 +16,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -72,12 +73,9 @@ def verify(path: Path) -> BackupContents:
     """Read a backup through; BackupError when it is damaged, cut short or of another program."""
     blocks = _read(path)
     header = _decoded_header(next(blocks), path)
-    found = dict.fromkeys(header.counts, 0)
-    for block in blocks:
-        table, _ = _decoded_row(block, path)
-        found[table] = found.get(table, 0) + 1
-    if found != header.counts:
-        raise BackupError(f"{path} announces {header.counts} rows and holds {found}")
+    found = Counter(_decoded_row(block, path)[0] for block in blocks)
+    if found != Counter(header.counts):
+        raise BackupError(f"{path} announces {header.counts} rows and holds {dict(found)}")
     return header
 
 

@@ -40,6 +40,7 @@ def moment(connection: Connection, *, clock: int) -> int:
 def drop_old(connection: Connection, retention: RetentionSection, forgetting: ForgettingSection, *, now: int) -> int:
     """Delete what the settings no longer keep; how many rows. Updates of an open round always stay.
 
+    The depot of a member whose time is over goes, too.
     FedEraser needs the updates of every `forgetting.every`-th round: with that method they outlive the others.
     """
     is_old = rounds_table.c.closed <= now - retention.update_days * DAY

@@ -16,6 +16,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -72,12 +73,9 @@ def verify(path: Path) -> BackupContents:
     """Read a backup through; BackupError when it is damaged, cut short or of another program."""
     blocks = _read(path)
     header = _decoded_header(next(blocks), path)
-    found = dict.fromkeys(header.counts, 0)
-    for block in blocks:
-        table, _ = _decoded_row(block, path)
-        found[table] = found.get(table, 0) + 1
-    if found != header.counts:
-        raise BackupError(f"{path} announces {header.counts} rows and holds {found}")
+    found = Counter(_decoded_row(block, path)[0] for block in blocks)
+    if found != Counter(header.counts):
+        raise BackupError(f"{path} announces {header.counts} rows and holds {dict(found)}")
     return header
 
 
@@ -95,8 +93,8 @@ def begin_anew(connection: Connection, forgetter: forgetting.Forgetter, *, now: 
     """The new lineage of a database that was just filled from a backup; its number."""
     forgetting.forget_again(connection, forgetter, now=now)
     tombstones.carry_over(connection, forgetter.file)
-    forgetting.abandon(connection, rounds.present(connection, lock=True), now=now)
     forgetting.forget_waiting(connection, forgetter, now=now)
+    forgetting.abandon(connection, rounds.present(connection, lock=True), now=now)
     forgetting.end_unlearning(connection)
     least = max(now, tombstones.newest_restored(forgetter.file.read()) + 1)
     begun = group.branch(connection, group.newest(connection), reason="restore", now=now, least=least)

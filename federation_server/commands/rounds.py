@@ -145,7 +145,7 @@ def _rows(told: dict[str, Any], waits: str) -> Iterator[tuple[str, str]]:
 def _noise(told: dict[str, Any]) -> str:
     """In the words that members are told."""
     if told["noise"] is None:
-        return "not known from the settings"
+        return "none: it was lost" if told["rule"] == "void" else "not known from the settings"
     return (
         f"{told['noise']:.2f} times as long as the longest signal, {told['noise_so_far']:.2f} times over the lineage "
         "up to this round"

@@ -114,6 +114,7 @@ def can_re_add(connection: Connection, touched: Place) -> bool:
 
 def re_add(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, touched: Place, *, now: int) -> int:
     """Begin a new lineage from the model `touched` with what is stored since; its number. See `can_re_add`."""
+    group.step_by(connection, policy.joining.optimizer)
     method, start = group.method_of(agreed), group.at(connection, *touched)
     if start is None:
         raise group.GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from sqlalchemy import Connection, Select, bindparam, func, insert, select, text
+from sqlalchemy import Connection, Select, bindparam, func, insert, select, text, update
 
 from federation_server.tables import facts, journal, lineages, models
 from foltr.errors import FoltrError
@@ -22,6 +22,7 @@ from foltr.federated.envelope import Identity, sign_document
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.journal import BEGINNING, next_hash, participants
 from foltr.federated.method import Model
+from foltr.federated.optimizers import Optimizer
 from foltr.federated.registry import make_method
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import make_ranker
@@ -204,6 +205,14 @@ def _published(connection: Connection, query: Select[Any]) -> Published | None:
     theta = wire.decode_vector(record.theta, len(record.theta) // 8)
     moments = tuple(wire.decode_vector(m, len(m) // 8) for m in msgspec.msgpack.decode(row.moments, type=list[bytes]))
     return Published(record, bytes(row.record), row.hash, Model(theta, record.round, moments, noise=record.noise))
+
+
+def step_by(connection: Connection, optimizer: Optimizer) -> None:
+    """From now on models are made by this optimiser: what another one, or other settings, remembered is dropped."""
+    used = msgspec.json.encode(optimizer).decode()
+    if fact(connection, "optimizer") != used:
+        connection.execute(update(models).values(moments=msgspec.msgpack.encode([])))
+        set_fact(connection, "optimizer", used)
 
 
 def carried_by(connection: Connection, lineage: int) -> tuple[int, ...]:

@@ -103,6 +103,7 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int,
 
 def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, here: Round, *, now: int) -> Closed:
     method = group.method_of(agreed)
+    group.step_by(connection, policy.joining.optimizer)
     before = group.newest(connection).model
     found = read_received(connection, vault, method, here.lineage, here.number)
     joined = _join(connection, vault, policy, method, here, found, method.shared_part(before))

@@ -187,8 +187,8 @@ def with_noise(agreed: Terms, rows: Sequence[dict[str, Any]]) -> list[dict[str, 
         told = dict(row, chance=None, noise=None, noise_so_far=None, noise_length=None)
         if row["state"] == "closed":
             so_far = counts.setdefault(row["lineage"], [])
-            so_far.append(row["n_updates"])
-            told |= {"chance": chance(row["n_updates"]), "noise": noise(agreed, so_far[-1:])}
+            so_far.append(0 if row["rule"] == "void" else row["n_updates"])  # a lost round moved nothing
+            told |= {"chance": chance(so_far[-1]), "noise": noise(agreed, so_far[-1:])}
             told["noise_so_far"] = noise(agreed, so_far)
             told["noise_length"] = told["noise"] * clip if told["noise"] is not None else None
         found.append(told)

@@ -13,7 +13,6 @@ from html import escape
 from typing import Any
 
 from jinja2 import Environment, PackageLoader
-from msgspec.structs import asdict
 from sqlalchemy import Connection
 
 from console.wording import iso_minute, round_label
@@ -174,9 +173,9 @@ def _charts(agreed: Terms, closed: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def _drift(connection: Connection) -> dict[str, str]:
-    models = [asdict(model) for model in reversed(history.latest_models(connection, SHOWN))]
-    names = [round_label(model["lineage"], model["round"]) for model in models]
-    return {"drift": chart(names, [model["drift"] for model in models], label="distance from the first ranker")}
+    models = history.latest_models(connection, SHOWN)[::-1]
+    names = [round_label(model.lineage, model.round) for model in models]
+    return {"drift": chart(names, [model.drift for model in models], label="distance from the first ranker")}
 
 
 def _dated(row: dict[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from federation_server.group import enrolment, group
 from federation_server.group.enrolment import LEAP, REACHED
 from federation_server.rounds.rounds import DAY
 from federation_server.settings import ForgettingSection, RetentionSection
-from federation_server.tables import depot_files, forgettings, invites, members, updates
+from federation_server.tables import depot_files, depots, forgettings, invites, members, updates
 from federation_server.tables import rounds as rounds_table
 
 
@@ -40,12 +40,14 @@ def moment(connection: Connection, *, clock: int) -> int:
 def drop_old(connection: Connection, retention: RetentionSection, forgetting: ForgettingSection, *, now: int) -> int:
     """Delete what the settings no longer keep; how many rows. Updates of an open round always stay.
 
+    The depot of a member whose time is over goes, too.
     FedEraser needs the updates of every `forgetting.every`-th round: with that method they outlive the others.
     """
     is_old = rounds_table.c.closed <= now - retention.update_days * DAY
     over = select(rounds_table.c.lineage, rounds_table.c.round).where(rounds_table.c.state != "open", is_old)
     if forgetting.method == "federaser":
         over = over.where(rounds_table.c.round % forgetting.every != 1 % forgetting.every)
+    here = select(members.c.device).where(enrolment.is_active(now))
     statements = (
         delete(updates).where(tuple_(updates.c.lineage, updates.c.round).in_(over)),
         delete(invites).where(
@@ -53,8 +55,6 @@ def drop_old(connection: Connection, retention: RetentionSection, forgetting: Fo
             invites.c.created <= now - retention.invite_days * DAY,
         ),
         delete(forgettings).where(forgettings.c.done <= now - retention.receipt_days * DAY),
-        delete(depot_files).where(
-            depot_files.c.device.not_in(select(members.c.device).where(enrolment.is_active(now)))
-        ),
+        *(delete(table).where(table.c.device.not_in(here)) for table in (depots, depot_files)),
     )
     return sum(int(connection.execute(statement).rowcount) for statement in statements)

@@ -354,8 +354,7 @@ def _operation(
         "responses": {"200": _described("done", answer), "default": _described("refused", wire.Refusal)},
     }
     if body is not None:
-        operation["requestBody"] = {"required": True} | _described("", body)
-        operation["requestBody"].pop("description")
+        operation["requestBody"] = {"required": True, "content": _described("", body)["content"]}
     return operation
 
 

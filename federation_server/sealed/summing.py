@@ -261,6 +261,7 @@ def _summed(present: _Open, method: FPDGD, policy: Policy, *, asked: bool) -> Cl
 
 def _close(present: _Open, method: FPDGD, policy: Policy, devices: list[str]) -> Closed:
     """The sums become the next ranker."""
+    group.step_by(present.connection, policy.joining.optimizer)
     where, before = present.where, group.newest(present.connection).model
     counts = [len(part.intersection(devices)) for part in where.cohort.parts]
     try:

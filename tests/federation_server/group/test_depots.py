@@ -219,7 +219,8 @@ def test_a_key_that_opens_another_depot_takes_no_place(group: Engine) -> None:
 
 @pytest.mark.parametrize("how", ["leaves", "forgotten", "expired"])
 def test_it_goes_with_the_member(group: Engine, how: str) -> None:
-    """Whose membership ends, who is erased, and who expires: nothing is reached, and no row is left."""
+    """Whose membership ends, who is erased, and who expires: nothing is reached, no row is left, and another member of
+    the same person makes it anew."""
     change(group, FIRST, name=A, content=FILE)
     with writing(group) as connection:
         if how == "leaves":
@@ -232,7 +233,9 @@ def test_it_goes_with_the_member(group: Engine, how: str) -> None:
     assert n_rows(group) == ((1, 1) if how == "expired" else (0, 0))
     with writing(group) as connection:
         drop_old(connection, RetentionSection(), ForgettingSection(), now=NOW)
-    assert n_rows(group)[1] == 0
+    assert n_rows(group) == (0, 0)
+    make(group, FIRST, number=1)
+    assert page(group, FIRST).files == {}
 
 
 def test_a_backup_holds_the_key_and_no_file(group: Engine, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from federation_server.tables import models
 from federation_server.tables import rounds as rounds_table
 from foltr.federated.aggregation.krum import Krum
 from foltr.federated.joining import Joining
-from foltr.federated.optimizers import Momentum
+from foltr.federated.optimizers import SGD, Adagrad, Adam, Momentum, Optimizer
 from tests.federation_server.groups import (
     NOW,
     OPEN,
@@ -131,6 +131,22 @@ def test_the_optimiser_remembers_between_rounds(engine: Engine) -> None:
         send(engine, 0, theta(engine) + np.array([1.0, 0.0, 0.0]))
         close(engine, schedule=quick, joining=Joining(optimizer=Momentum(momentum=0.5)))
     np.testing.assert_allclose(theta(engine), START + np.array([1.0 + 1.5, 0.0, 0.0]))
+
+
+@pytest.mark.parametrize(
+    ("former", "present"), [(Adam(), SGD()), (Momentum(), Adagrad()), (Adam(), Adam(bias_correction=True))]
+)
+def test_another_optimiser_begins_without_what_the_former_remembers(
+    engine: Engine, former: Optimizer, present: Optimizer
+) -> None:
+    """An operator who changes aggregation.optimizer gets the first step of the new one in the next round."""
+    make_group(engine, settings=OPEN, n_members=1)
+    quick, moved = replace(SCHEDULE, quorum=1), np.array([-0.1, 0.1, 0.0])
+    for optimizer in (former, present):
+        before = theta(engine)
+        send(engine, 0, before + moved)
+        close(engine, schedule=quick, joining=Joining(optimizer=optimizer))
+    np.testing.assert_allclose(theta(engine), present.step(before, moved, ())[0], rtol=1e-12)
 
 
 def test_a_round_too_small_for_its_rule_is_averaged(engine: Engine) -> None:

@@ -20,8 +20,8 @@ from tests.federation_server.groups import NOW, OPEN, PRIVATE, START, make_group
 TERMS = make_terms("g", PRIVATE, 1)
 
 
-def row(number: int, n_updates: int, state: str = "closed") -> dict[str, object]:
-    return {"lineage": 1, "round": number, "n_updates": n_updates, "state": state}
+def row(number: int, n_updates: int, state: str = "closed", rule: str = "mean") -> dict[str, object]:
+    return {"lineage": 1, "round": number, "n_updates": n_updates, "state": state, "rule": rule}
 
 
 def test_noise_of_a_round_and_of_all_rounds_so_far() -> None:
@@ -31,6 +31,13 @@ def test_noise_of_a_round_and_of_all_rounds_so_far() -> None:
     assert newest["noise"] == pytest.approx(0.5 * math.sqrt(3 / 9))
     assert newest["noise_so_far"] == pytest.approx(0.5 * math.sqrt(3 * (1 / 4 + 1 / 9)) / 2)
     assert (oldest["chance"], newest["chance"]) == (1 / 2, 1 / 3)
+
+
+def test_a_lost_round_adds_no_noise_and_dilutes_none() -> None:
+    """The ranker stays as it was, and so does the noise in it over the signal."""
+    lost, before = history.with_noise(TERMS, [row(2, 5, rule="void"), row(1, 4)])
+    assert (lost["noise"], lost["noise_length"], lost["chance"]) == (None, None, None)
+    assert lost["noise_so_far"] == before["noise_so_far"] == pytest.approx(0.5 * math.sqrt(3 / 4))
 
 
 def test_no_number_is_made_up_for_noise_that_is_not_known() -> None:

@@ -19,12 +19,12 @@ from federation_server import backup
 from federation_server.cli import main
 from federation_server.database import connect, is_scrub_due, reading, upgrade, writing
 from federation_server.forgetting import forgetting, tombstones
-from federation_server.group import enrolment, roster_book
+from federation_server.group import enrolment, group, roster_book
 from federation_server.rounds import history
-from federation_server.rounds.rounds import Closed
+from federation_server.rounds.rounds import Closed, present
 from federation_server.sealed import inbox
 from federation_server.serve import open_installation
-from federation_server.settings import RetentionSection
+from federation_server.settings import ForgettingSection, RetentionSection
 from federation_server.tables import answers, journal, lists, named, noises, rounds, shares
 from foltr.federated.envelope import Identity
 from foltr.federated.sealed.note_proof import drawn_noise, false_claims
@@ -513,6 +513,28 @@ def test_who_waits_to_be_forgotten_is_not_brought_back(six: Begun, tmp_path: Pat
     restored.dispose()
     assert devices == {one.device for one in people[:5]}
     assert found.state == "done"
+
+
+def test_a_restored_group_goes_on_above_all_that_was_when_one_waits_to_be_forgotten(six: Begun, tmp_path: Path) -> None:
+    """By going back, and into a new folder: the one round that is open then follows the newest ranker."""
+    made, people, path = six.made, six.people, tmp_path / "group.backup"
+    with running(made):
+        all_answer(people, six.listed)
+        all_share(people, people[0].announcement())
+    settings = ForgettingSection(method="rollback")
+    file = tombstones.TombstoneFile(tmp_path / tombstones.FILE)
+    with writing(made.engine) as connection:
+        asked = msgspec.structs.replace(made.forgetter, settings=settings)
+        assert forgetting.forget(connection, asked, people[5].device, now=1).state == "waiting"
+    backup.write(made.engine, path, now=1)
+    restored = connect(f"sqlite:///{tmp_path}/restored.sqlite")
+    upgrade(restored)
+    anew = msgspec.structs.replace(asked, file=file)
+    backup.fill(restored, path, afterwards=lambda connection: backup.begin_anew(connection, anew, now=2))  # type: ignore[arg-type, return-value]
+    with reading(restored) as connection:
+        newest, here = group.newest(connection).record, present(connection)
+    restored.dispose()
+    assert here is None or (here.lineage, here.model_hash) == (newest.lineage, digest(newest))
 
 
 def test_who_is_forgotten_twice_in_one_round_is_erased_once(six: Begun) -> None:

@@ -58,6 +58,11 @@ class Users:
         return max(len(self.click), len(self.stop), len(self.examination), len(self.leave))
 
     @property
+    def propensities(self) -> FloatMatrix:
+        """P(a result is looked at) by rank `[n_behaviours or 1, k]`; where users are mixed, the mean of all."""
+        return self.examination.mean(axis=0, keepdims=True) if self.mixed else self.examination
+
+    @property
     def stop_by_rank(self) -> FloatArray:
         """`stop` as [n_behaviours or 1, n_grades, k]."""
         return self.stop if self.stop.ndim == 3 else np.repeat(self.stop[:, :, None], self.k, axis=2)

@@ -22,7 +22,7 @@ from simulation.cells import parts
 from simulation.cells.cell import Cell, expand, flat
 from simulation.cells.evaluation import Ties, judge
 from simulation.cells.preset import Data, Preset, decode_preset, preset_tables
-from simulation.cells.preset_tables import FOR_PEOPLE
+from simulation.cells.preset_tables import FOR_PEOPLE, stand_in
 from simulation.cells.trial import Circumstances, cell_events
 from simulation.data.datasets import check_present, fold_digests, impostor, line_of_grade_above
 from simulation.data.known_datasets import DATASETS, dataset_place, folds_present
@@ -97,6 +97,11 @@ class Experiment(msgspec.Struct, frozen=True):
     def waiting(self) -> tuple[Cell, ...]:
         """What is left to run."""
         return tuple(cell for cell in self.cells if cell.id not in self.finished)
+
+    @property
+    def instead(self) -> str:
+        """What the data are in place of those that their name, or the paper, speaks of."""
+        return stand_in(self.preset.data) or self.impostor
 
     def run(self, engine: Engine, work: Work, *, tell: Listener) -> StudyOutcome:
         """Run what is left; rows are on disk before anybody is told."""

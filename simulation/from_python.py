@@ -16,6 +16,7 @@ from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import NUMBERS, absolute, load_tables, overridden, with_stand_in
 from simulation.data.known_datasets import data_folder
 from simulation.engines import make_engine
+from simulation.environment import environment, finished, keep_environment
 from simulation.errors import PresetError
 from simulation.experiment import prepare, stored_preset, work_with
 from simulation.run_folder import Row, read_run
@@ -117,7 +118,11 @@ def run(
         place = Path(folder) if folder is not None else Path(nowhere) / "run"
         experiment = prepare(with_stand_in(study, root, insist=data is not None), root=root, folder=place, resume=False)
         with experiment.held:  # which the traceback of an error, as a notebook keeps it, would hold on to
+            entry = environment(["simulation.run"], stand_in=experiment.instead, data=experiment.digests)
+            keep_environment(place, entry)
             outcome = experiment.run(make_engine("local", jobs), work_with(root), tell=lambda event: None)
+            if not outcome.interrupted:
+                keep_environment(place, finished(entry))
         if outcome.interrupted:
             raise KeyboardInterrupt
         return Results(tuple(experiment.rows()), {cell.title: why for cell, why in outcome.failed})

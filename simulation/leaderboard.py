@@ -32,7 +32,7 @@ from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import absolute
 from simulation.data.datasets import fold_digests, load_fold
 from simulation.data.known_datasets import data_folder
-from simulation.engines import CellFailed, Engine, Reported, make_engine
+from simulation.engines import CellFailed, Reported, make_engine
 from simulation.environment import cores
 from simulation.errors import PresetError
 from simulation.experiment import check_clients, check_method, work_with
@@ -133,6 +133,10 @@ def submit(name: str, dataset: str | None, *, root: Path | None, jobs: int | Non
     }
     if not (tried := rows | attacks | shares):
         raise PresetError(f"--submit: {Path(name).name} brings no method, rule, attack or partition")
+    if taken := attacks.keys() & {trial for group in TRIALS.values() for trial in group}:
+        raise PresetError(
+            f"--submit: {Path(name).name}: the board has a trial {min(taken)!r}: name the attack otherwise"
+        )
     where = dataset or SHIPPED
     for entry, changes in tried.items():
         cells_of(where, (entry, ""), changes, root, [name])  # what can run nowhere is refused with its reason
@@ -189,9 +193,8 @@ def cells_of(
 def values_of(cells: Sequence[Cell], root: Path | None, jobs: int | None) -> dict[str, float]:
     """Offline nDCG at the end, by cell; failures are reported."""
     jobs, values = jobs or cores(), dict[str, float]()
-    engine: Engine = make_engine("local", jobs)
-    titles = {cell.id: cell.id for cell in cells}
-    with closing(engine.run(cells, work_with(root))) as events, RunProgress(titles, sys.stderr, jobs=jobs) as progress:
+    events, titles = make_engine("local", jobs).run(cells, work_with(root)), {cell.id: cell.id for cell in cells}
+    with closing(events), RunProgress(titles, sys.stderr, jobs=jobs) as progress:
         for event in events:
             if isinstance(event, Reported) and event.row.offline_ndcg is not None:
                 values[event.cell] = event.row.offline_ndcg

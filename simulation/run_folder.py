@@ -73,7 +73,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """expected MaxRR of the cell's users on the held-out rankings"""
     offline_err: float | None = None
     offline_ndcg_clients: float | None = None
-    """of the common ranker on every client's own share of [data] evaluate_clients_on, the mean over clients"""
+    """of the common ranker on each client's own share of [data] evaluate_clients_on, the mean of those that count"""
     offline_ndcg_personal: float | None = None
     """the same of every client's own ranker, where clients keep something of it for themselves"""
     online_ndcg: float | None = None
@@ -82,7 +82,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     cumulative_ndcg: float | None = None
     """sum over rounds t of (mean nDCG of the round) * DISCOUNT^(t - 1) (thesis Eq. 2.1)"""
     worst_ndcg: float | None = None
-    """the lowest mean, over WORST_ROUNDS rounds in a row so far, of the round's online nDCG; None in fewer rounds"""
+    """the lowest mean, over WORST_ROUNDS rounds with a page in a row so far, of online nDCG; None in fewer rounds"""
     guard_alert: float | None = None
     """share of the rounds since the row before in which the server's guard joined otherwise than in peace"""
     suspected_malicious: float | None = None

@@ -64,7 +64,7 @@ def run_study(
         federations = [cell.preset.federation for cell in experiment.cells]
         if any(one.attack for one in federations) and not any(one.malicious for one in federations):
             _say("nobody attacks: federation.malicious is 0")
-        entry = environment(command, stand_in=_instead(experiment), data=experiment.digests)
+        entry = environment(command, stand_in=experiment.instead, data=experiment.digests)
         keep_environment(folder, entry)
         if cold:
             _say("nothing is compiled yet: the first round of each method compiles, which takes up to a minute, once")
@@ -173,13 +173,8 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment, p
                 k=preset.data.k,
                 x=_over(rows),
                 heading=_heading(preset),
-                stand_in=_instead(experiment),
+                stand_in=experiment.instead,
             )
-
-
-def _instead(experiment: Experiment) -> str:
-    """What the data are in place of those that their name, or the paper, speaks of."""
-    return stand_in(experiment.preset.data) or experiment.impostor
 
 
 def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> None:
@@ -191,7 +186,7 @@ def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> 
             expected=preset.expect.values,
             k=preset.data.k,
             notes=[*preset.notes, *_drawn_by_nothing(experiment.cells)],
-            stand_in=_instead(experiment),
+            stand_in=experiment.instead,
             folds={cell.fold for cell in experiment.cells},
         )
         write_summary(experiment.folder, report)

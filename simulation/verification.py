@@ -67,10 +67,14 @@ class ShippedCell(msgspec.Struct, frozen=True, kw_only=True):
 def rows_digest(rows: Sequence[Row]) -> str:
     """BLAKE2b with 20 bytes of all that rows say except their seconds; empty fields are left out."""
     digest = hashlib.blake2b(digest_size=20)
-    from_file = msgspec.json.decode(msgspec.json.encode(rows), type=list[Row])  # where 3 queries are 3.0
-    for row in from_file:
+    for row in _from_file(rows):
         digest.update(msgspec.json.encode(_without_empty(row, ("seconds",)), order="sorted"))
     return digest.hexdigest()
+
+
+def _from_file(rows: Sequence[Row]) -> list[Row]:
+    """The rows as a file has them, where 3 queries are 3.0 and what is no number is empty."""
+    return msgspec.json.decode(msgspec.json.encode(rows), type=list[Row])
 
 
 class CellClaim(msgspec.Struct, frozen=True):
@@ -98,17 +102,20 @@ class CellClaim(msgspec.Struct, frozen=True):
         events = list(InProcess().run([self.cell], partial(cell_events, root=root)))
         failed = [event.message for event in events if isinstance(event, CellFailed)]
         rows = [event.row for event in events if isinstance(event, Reported)]
-        if failed or rows_digest(rows) == self.digest:
-            return failed[0] if failed else ""
-        return next(filter(None, (_otherwise(row, rows) for row in self.rows)), "a row that is not kept differs")
+        now = {_place(row): row for row in _from_file(rows)}
+        changed = (_otherwise(row, now.get(_place(row))) for row in self.rows)
+        missed = "" if rows_digest(rows) == self.digest else "a row that is not kept differs"
+        return next(filter(None, (*failed, *changed)), missed)
 
 
-def _otherwise(row: Row, rows: Sequence[Row]) -> str:
+def _place(row: Row) -> tuple[int, bytes]:
+    return row.round, msgspec.json.encode(row.settings, order="sorted")
+
+
+def _otherwise(row: Row, now: Row | None) -> str:
     """The first field in which the present row of that round has another value."""
-    same = [now for now in rows if (now.round, now.settings) == (row.round, row.settings)]
-    if not same:
+    if now is None:
         return f"no row after round {row.round}"
-    now = same[-1]
     changed = [name for name in Row.__struct_fields__ if getattr(now, name) != getattr(row, name)]
     for name in changed:
         if name not in NOT_SHIPPED:
@@ -157,15 +164,12 @@ def shipped_claims() -> Iterator[CellClaim]:
     for path in shipped_files():
         study, shipped = read_shipped(path)
         folds = sorted({row["fold"] for one in shipped for row in one.rows})
-        cells = {cell.id: cell for cell in expand(named_preset(study.preset), folds_of=partial(_fixed, folds))}
+        preset = named_preset(study.preset)
+        cells = {cell.id: cell for cell in expand(preset, folds_of=lambda _, found=folds: found)}  # type: ignore[misc]
         for one in shipped:
             if one.cell not in cells:
                 raise SimulationError(f"{path.name}: preset {study.preset} has no cell {one.cell} any more")
             yield CellClaim(study.preset, cells[one.cell], study.data, one.digest, one.whole())
-
-
-def _fixed(folds: list[int], dataset: str) -> list[int]:
-    return folds
 
 
 def shipped_files() -> list[Path]:

@@ -42,7 +42,7 @@ def visiting_round(method: FedIPS, model: Model, population: Population, streams
     """One round by the four verbs, client after client: `n_local` queries each.
 
     A round costs a user's stream one number for each query, then what `Users.clicks` draws on each visit. With
-    propensity="true" a device knows its user's row of `Users.examination`.
+    propensity="true" a device knows its user's row of `Users.propensities`.
     """
     messages: list[FedIPSMessage] = []
     pages: list[Shown] = []
@@ -64,7 +64,8 @@ def _client(
     device: np.random.Generator,
 ) -> tuple[FedIPSMessage, list[Shown]]:
     """A device's round."""
-    local = method.begin_knowing(model, population.users.alone(client).examination[0])
+    propensities = population.users.propensities
+    local = method.begin_knowing(model, propensities[client if len(propensities) > 1 else 0])
     queries = [population.draw_query(client, user) for _ in range(population.local[client])]
     pages: list[Shown] = []
     n_clicks = 0
@@ -156,7 +157,7 @@ def _shared(method: FedIPS, model: Model, population: Population) -> Shared:
     relevance = method.relevance(model)
     if relevance is None:
         attracted = np.zeros((0, users.k))
-        known = np.atleast_2d(method.propensities(users.examination, k=users.k))
+        known = np.atleast_2d(method.propensities(users.propensities, k=users.k))
     else:
         attracted = _attracted(data, ranked, relevance)
         known = position_propensities(method.position_bias, k=users.k)[None, :]

@@ -177,9 +177,8 @@ def _axis(group: Mapping[str, Any]) -> list[Assignment]:
 def _joined(parts: Sequence[Assignment]) -> Assignment:
     whole: Assignment = {}
     for part in parts:
-        for key in part:
-            if key in whole:
-                raise PresetError(f'sweep: "{key}" is swept twice')
+        if twice := part.keys() & whole.keys():
+            raise PresetError(f'sweep: "{min(twice)}" is swept twice')
         whole.update(part)
     return whole
 

@@ -200,22 +200,15 @@ def scores(ranker: Ranker, theta: FloatVector, queries: QuerySet) -> FloatVector
     """The ranker's score of every document `[n_docs]`, in float64; ValueRangeError when one is not finite."""
     found = np.empty(len(queries.grades))
     for start in range(0, len(found), BLOCK):
-        rows = slice(start, start + BLOCK)
-        found[rows] = _scored(ranker, theta, queries.features[rows])
+        features, part = queries.features[start : start + BLOCK], found[start : start + BLOCK]
+        if isinstance(ranker, Linear):  # compiled: float64 copies of all features are most of the time else
+            linear_scores(features, 0, len(features), theta, part)
+        elif isinstance(ranker, Neural):
+            neural_scores(features, 0, len(features), theta, ranker.n_hidden, part, np.empty_like(part))
+        else:
+            part[:] = ranker.score(theta, features.astype(np.float64))
     if not np.isfinite(found).all():
         raise ValueRangeError(f"{int((~np.isfinite(found)).sum())} of {len(found)} scores are not finite")
-    return found
-
-
-def _scored(ranker: Ranker, theta: FloatVector, features: npt.NDArray[np.floating[Any]]) -> FloatVector:
-    """The scores `[n_docs]`, compiled where the ranker is: float64 copies of all features are most of the time else."""
-    found = np.empty(len(features))
-    if isinstance(ranker, Linear):
-        linear_scores(features, 0, len(features), theta, found)
-    elif isinstance(ranker, Neural):
-        neural_scores(features, 0, len(features), theta, ranker.n_hidden, found, np.empty_like(found))
-    else:
-        found = ranker.score(theta, features.astype(np.float64))
     return found
 
 

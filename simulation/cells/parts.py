@@ -113,9 +113,13 @@ def participants(cell: Cell, fold: Fold) -> Population:
     shares = shares_of(cell, federation.partition, fold.train, at="federation.partition")
     ends = np.cumsum([0, *(share.n_queries for share in shares)])
     attack = attack_of(cell)
+    users = _users(cell, fold, federation.clients, attack)
+    if cell.method.name in CENTRALISED and users.n_behaviours > 1 and not users.mixed:  # its pages are all clients'
+        each = np.repeat(np.arange(federation.clients), federation.local if isinstance(federation.local, tuple) else 1)
+        users = replace(users.behaving(each), mixed=True)
     return Population(
         join(shares) if shares else fold.train,
-        _users(cell, fold, n_clients, attack),
+        users,
         n_clients,
         n_local if isinstance(n_local, int) else np.array(n_local, dtype=np.int64),
         holds=np.stack([ends[:-1], ends[1:]], axis=1) if shares else None,

@@ -31,6 +31,7 @@ from simulation.run_folder import METRICS
 Scalar = str | int | float | bool
 Count = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+AT_LEAST_ONE = msgspec.Meta(min_length=1)
 Clicks = str | dict[str, Any]
 """a click model by name, or as {model = NAME, ...} with your own numbers"""
 Metric = Literal[METRICS]  # type: ignore[valid-type]  # the columns of a row: a new one is written there alone
@@ -57,7 +58,7 @@ class Data(_Table, frozen=True, kw_only=True):
 
     dataset: str
     """a name that `--list` shows, or a folder in LETOR's layout"""
-    folds: tuple[Count, ...] | Literal["all"] = "all"
+    folds: Annotated[tuple[Count, ...], AT_LEAST_ONE] | Literal["all"] = "all"
     in_place_of: str = ""
     """the requested data set, if `dataset` stands in for it; then nothing is compared with a paper"""
     normalise: Literal["default", "none", "min-max", "log-min-max"] = "default"
@@ -91,7 +92,7 @@ class Data(_Table, frozen=True, kw_only=True):
 class UserTable(_Table, frozen=True, kw_only=True):
     """Who searches."""
 
-    clicks: Clicks | tuple[Clicks, ...] = "perfect"
+    clicks: Clicks | Annotated[tuple[Clicks, ...], AT_LEAST_ONE] = "perfect"
     """one kind for all, or several, given to clients in turn"""
     mix: Literal["client", "page"] = "client"
     """where there are several kinds or etas: whether each client has one, or each page one drawn at random"""
@@ -99,7 +100,7 @@ class UserTable(_Table, frozen=True, kw_only=True):
     """whose click probabilities; "intents": those of the published code for two grades"""
     k: Count = 10
     """results on a page"""
-    eta: NotNegative | tuple[NotNegative, ...] = 1.0
+    eta: NotNegative | Annotated[tuple[NotNegative, ...], AT_LEAST_ONE] = 1.0
     """pbm and fedips: position bias (1 / rank)^eta; FedIPS calls it gamma; several are given to clients in turn"""
     spread: NotNegative | None = None
     """pbm and fedips: standard deviation of eta between users; None is 0 for pbm and .1 for fedips"""
@@ -239,7 +240,7 @@ class Preset(_Table, frozen=True, kw_only=True, rename={"with_": "with"}):
 
     data: Data
     method: dict[str, Any]
-    seeds: Count | Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(min_length=1)] = 1
+    seeds: Count | Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], AT_LEAST_ONE] = 1
     """how many, counted from 1; or which"""
     with_: tuple[str, ...] = ()
     """files and installed packages that add what is named here and is not part of the program"""

@@ -42,7 +42,8 @@ class Tally(Struct):
         mean = shown.ndcg / max(shown.interactions, 1)
         self.cumulative_ndcg += self._weight * mean
         self._weight *= DISCOUNT
-        self._sums.append(self._sums[-1] + mean)
+        if shown.interactions:
+            self._sums.append(self._sums[-1] + mean)
         if len(self._sums) > WORST_ROUNDS:
             last = (self._sums[-1] - self._sums[0]) / WORST_ROUNDS
             self.worst_ndcg = last if self.worst_ndcg is None else min(last, self.worst_ndcg)
@@ -151,5 +152,6 @@ def row_of(cell: Cell, besides: Mapping[str, Setting], /, **measured: Any) -> Ro
 
 
 def mean_ndcg(evaluations: Sequence[Evaluation]) -> float | None:
-    """The mean nDCG of several rankings; None of none."""
-    return float(np.mean([each.ndcg for each in evaluations])) if evaluations else None
+    """The mean nDCG of several rankings that each have a query that counts; None of none."""
+    counted = [each.ndcg for each in evaluations if each.n_queries]
+    return float(np.mean(counted)) if counted else None

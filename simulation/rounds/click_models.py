@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foltr.arithmetic import normals, power
-from foltr.arrays import BoolVector, FloatArray, FloatMatrix, FloatVector
+from foltr.arrays import BoolVector, FloatArray, FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 
 
@@ -58,6 +58,11 @@ class Users:
         return max(len(self.click), len(self.stop), len(self.examination), len(self.leave))
 
     @property
+    def propensities(self) -> FloatMatrix:
+        """P(a result is looked at) by rank `[n_behaviours or 1, k]`; where users are mixed, the mean of all."""
+        return self.examination.mean(axis=0, keepdims=True) if self.mixed else self.examination
+
+    @property
     def stop_by_rank(self) -> FloatArray:
         """`stop` as [n_behaviours or 1, n_grades, k]."""
         return self.stop if self.stop.ndim == 3 else np.repeat(self.stop[:, :, None], self.k, axis=2)
@@ -69,8 +74,8 @@ class Users:
         result looked at, and one more after each where the probability to stop there is above 0.
         """
         behaviour = int(rng.random() * self.n_behaviours) if self.mixed else client
-        click, stop, looks = (_row(table, behaviour) for table in (self.click, self.stop, self.examination))
-        leave = self.leave[behaviour if len(self.leave) > 1 else 0]
+        tables: tuple[FloatArray, ...] = (self.click, self.stop, self.examination, self.leave)
+        click, stop, looks, leave = (table[behaviour if len(table) > 1 else 0] for table in tables)
         opened = np.zeros(len(grades), dtype=np.bool_)
         for rank, grade in enumerate(grades):
             if rng.random() < click[grade] * looks[rank]:
@@ -87,16 +92,11 @@ class Users:
     def alone(self, behaviour: int) -> Users:
         return replace(self.behaving(slice(behaviour, behaviour + 1)), mixed=False)
 
-    def behaving(self, rows: slice) -> Users:
+    def behaving(self, rows: slice | IntVector) -> Users:
         """Those behaviours, of every table that has more than one."""
         tables = (self.click, self.stop, self.examination, self.leave)
         click, stop, looks, leave = (table[rows] if len(table) > 1 else table for table in tables)
         return replace(self, click=click, stop=stop, examination=looks, leave=leave)
-
-
-def _row(table: FloatMatrix, behaviour: int) -> FloatArray:
-    row: FloatArray = table[behaviour if len(table) > 1 else 0]
-    return row
 
 
 class ByGrade(NamedTuple):

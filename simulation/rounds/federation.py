@@ -16,7 +16,7 @@ import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix, Int64Vector
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.fpdgd import FPDGD, FPDGDMessage
+from foltr.federated.fpdgd import FPDGD
 from foltr.federated.guard import GuardVerdict
 from foltr.federated.method import Method, Model
 from foltr.ranking.interaction import Interaction
@@ -200,7 +200,7 @@ def next_at_once(at_once: int, n_rounds: int, taken: float) -> int:
     return max(1, min(fitting, 2 * at_once))
 
 
-def run_round(method: Method[Any, Any], model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
+def run_round(method: Any, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
     """One round by the four verbs, client after client.
 
     A page costs the user's stream: one number for the query, unless queries are asked in order, what `method.rank`
@@ -210,13 +210,17 @@ def run_round(method: Method[Any, Any], model: Model, population: Population, st
     pages: list[Shown] = []
     model = replace(model, theta=locked(model.theta))
     for client in range(population.n_clients):
-        local = _begin(method, model, population, streams, client)
+        own = None if population.personal is None else population.personal[client]
+        local = method.begin(model, streams.devices[client]) if own is None else method.begin_keeping(model, own)
         local, _, seen = learned(method, local, population, streams, client, model.round)
         pages += seen
         messages.append(method.report(local, streams.devices[client]))
         if population.personal is not None:
             population.personal[client] = local.theta
-    messages = _attacked(method, model, messages, population, streams)
+    if population.attack is not None:
+        reported = np.array([message.theta for message in messages])
+        sent = attacked_thetas(method, model, reported, population, streams)
+        messages = [msgspec.structs.replace(one, theta=theta) for one, theta in zip(messages, sent, strict=True)]
     return _joined(method, model, messages, population), Shown.total(pages)
 
 
@@ -234,24 +238,6 @@ def learned(
         pages.append(page)
     keep_user_state(streams, client, rng)
     return local, interactions, pages
-
-
-def _begin(method: Any, model: Model, population: Population, streams: Streams, client: int) -> Any:
-    """The device's state at the start of a round, with what it kept."""
-    if population.personal is None:
-        return method.begin(model, streams.devices[client])
-    return method.begin_keeping(model, population.personal[client])
-
-
-def _attacked(
-    method: Any, model: Model, messages: list[FPDGDMessage], population: Population, streams: Streams
-) -> list[FPDGDMessage]:
-    """The messages, those of malicious clients with what they send instead."""
-    if population.attack is None:
-        return messages
-    reported = np.array([message.theta for message in messages])
-    thetas = attacked_thetas(method, model, reported, population, streams)
-    return [msgspec.structs.replace(one, theta=theta) for one, theta in zip(messages, thetas, strict=True)]
 
 
 def attacked_thetas(

@@ -88,8 +88,11 @@ def check_rounds(federation: Federation, method: Method[Any, Any], name: str) ->
     """PresetError for a kind of round that the method of that name does not know."""
     if federation.correlation is not None:
         check_correlated(method)
-    if federation.tested is not None and not isinstance(method, FPDGD):
-        raise PresetError(f"federation.acceptance: clients of fpdgd exchange rankers, those of {name} do not")
+    if federation.tested is not None and (not isinstance(method, FPDGD) or method.shared or method.personal):
+        part = " with method.shared or method.personal" * isinstance(method, FPDGD)
+        raise PresetError(
+            f"federation.acceptance: clients of fpdgd exchange whole rankers, those of {name}{part} do not"
+        )
     if federation.aliased:
         check_plain(federation, method, "aliased", personal=True)
     if federation.unwaited is not None:

@@ -51,11 +51,9 @@ def cell_streams(sequence: np.random.SeedSequence, n_clients: int) -> Streams:
 
 def user_generator(streams: Streams, client: int) -> np.random.Generator:
     """A numpy Generator at the present state of a client's user stream; put it back with `keep_user_state`."""
-    bits = np.random.SFC64(0)
-    state = bits.state
-    state["state"]["state"] = streams.users[client].copy()
-    bits.state = state
-    return np.random.Generator(bits)
+    generator = np.random.Generator(np.random.SFC64(0))
+    keep_states([generator], [streams.users[client]])
+    return generator
 
 
 def keep_user_state(streams: Streams, client: int, rng: np.random.Generator) -> None:

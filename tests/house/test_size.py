@@ -17,7 +17,7 @@ ROOMS = {
     "app": (193, 31_203),
     "console": (8, 1_166),
     "indexer": (106, 21_288),
-    "simulation": (90, 15_661),
+    "simulation": (90, 15_660),
     "federation_server": (54, 8_176),
     "foltr": (55, 8_038),
 }

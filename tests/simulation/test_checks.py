@@ -51,6 +51,21 @@ def test_settings_that_cannot_be(federation: dict[str, Any], message: str, priva
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("part", [{"shared": [0, 1]}, {"ranker": "neural", "personal": True}])
+def test_rankers_in_part_are_not_exchanged(part: dict[str, Any], tmp_path: Path) -> None:
+    """Clients who test the rankers of others need them whole."""
+    study = preset(federation={**FIVE, "acceptance": {"incoming": "peers"}}, method={"name": "fpdgd", **part})
+    with pytest.raises(PresetError, match=r"federation.acceptance: clients of fpdgd exchange whole rankers"):
+        prepare(study, root=None, folder=tmp_path / "out", resume=False)
+
+
+@pytest.mark.parametrize("key", ["users.clicks", "users.eta", "data.folds"])
+def test_a_list_of_nothing_is_refused(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of users, of their position biases and of folds there is one at least."""
+    assert main(["sample", "--set", f"{key}=[]"]) == 2
+    assert f"{key}: expected array of length >= 1, got []" in capsys.readouterr().err
+
+
 def test_a_partition_is_asked_with_every_seed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What goes wrong with one seed of many is found before the first runs."""
     asked: list[int] = []

@@ -17,13 +17,14 @@ from simulation import PresetError, Results, presets, run
 from simulation.cells.preset_tables import overridden, parse_assignment
 from simulation.errors import SimulationError
 from simulation.run_folder import hold
+from simulation.verification import EQUAL, verify
 from tests.simulation.small_study import STUDY
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sign_pdgd.py"
 
 
 def test_a_study_is_run_and_its_rows_are_columns(tmp_path: Path) -> None:
-    """Two users on two folds with two seeds: arrays of one length, kept where it is asked for, the last rows alone."""
+    """Two users on two folds with two seeds: arrays of one length, kept where it is asked for, and verified."""
     results = run(STUDY, {"federation.rounds": 2, "federation.evaluate_every": 1}, folder=tmp_path / "run")
     assert {len(column) for column in results.columns.values()} == {2 * 2 * 2 * 3}
     assert results["offline_ndcg"].dtype == np.float64
@@ -31,6 +32,7 @@ def test_a_study_is_run_and_its_rows_are_columns(tmp_path: Path) -> None:
     assert set(results["users.clicks"]) == {"perfect", "pbm"}
     assert results.last["round"].tolist() == [2] * 8
     assert (results.failed, Results.read(tmp_path / "run").rows) == ({}, results.rows)
+    assert verify(str(tmp_path / "run"), root=None, sample=1, say=print) == EQUAL
     with pytest.raises(KeyError, match="no column 'ndcg'; there are users"):
         results["ndcg"]
 

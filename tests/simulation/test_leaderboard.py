@@ -9,6 +9,7 @@ import pytest
 
 from foltr.errors import FoltrError
 from simulation import leaderboard
+from simulation.attacks.registry import ATTACKS
 from simulation.cli import main
 from simulation.leaderboard import BOARD, Score, by_entry, by_trial, cells_of, grid, ours, shipped, submit
 
@@ -52,6 +53,19 @@ def test_an_attack_or_a_partition_is_a_trial_that_all_meet(
     assert f"{named}, entry by entry" in capsys.readouterr().out
     assert {name.removesuffix(" seed 1") for name in ran if name.endswith("seed 1")} >= {f"fpdgd {named}"}
     assert not [name for name in ran if " perfect " in name]
+
+
+@pytest.mark.usefixtures("small")
+def test_an_attack_that_is_called_as_a_trial_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It would be shown with the numbers of that trial."""
+    file = tmp_path / "own.py"
+    file.write_text(
+        "from simulation import AttackSettings\nclass Perfect(AttackSettings, frozen=True, tag='perfect'):\n"
+        "    def send(self, scene):\n        return -scene.own\nATTACKS = {'perfect': Perfect}\n"
+    )
+    assert main(["sample", "--submit", str(file)]) == 2
+    assert "own.py: the board has a trial 'perfect': name the attack otherwise" in capsys.readouterr().err
+    ATTACKS.pop("perfect")
 
 
 def test_an_attack_is_shown_entry_by_entry() -> None:

@@ -86,7 +86,7 @@ def test_a_count_is_the_same_in_a_file_and_out_of_it() -> None:
 def test_what_is_shipped_is_found_and_verified(
     finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A finished run becomes lines that are small, and each is a claim that holds."""
+    """A finished run becomes lines that are small; each is a claim that holds, until a number in it is changed."""
     monkeypatch.setattr(verification, "SHIPPED", tmp_path)
     monkeypatch.setattr(verification, "named_preset", lambda name: preset())
     path = ship("quick/small", finished_run, None)
@@ -97,6 +97,10 @@ def test_what_is_shipped_is_found_and_verified(
     assert sorted(_kept(row) for cell in cells for row in cell.whole()) == sorted(map(_kept, last))
     code, lines = said("reproduction", 3)
     assert (code, lines[-1]) == (EQUAL, "3 of 3 cells equal to the last digit")
+    path.write_bytes(path.read_bytes().replace(b'"offline_ndcg":0.', b'"offline_ndcg":0.0'))
+    code, lines = said("reproduction", 1)
+    assert code == UNEQUAL
+    assert "offline_ndcg after round 4 was 0.0" in lines[0]
     monkeypatch.setattr(verification, "named_preset", lambda name: preset(seeds=3))
     with pytest.raises(SimulationError, match="begun with seeds = 2, now it is seeds = 3"):
         ship("quick/small", finished_run, None)

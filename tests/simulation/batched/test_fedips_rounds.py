@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,6 +66,20 @@ def test_compiled_round_is_the_four_verbs(propensity: str, against: str, product
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
     assert left == left_too
     assert fast.round == slow.round == 3
+
+
+@pytest.mark.parametrize("propensity", ["true", "estimated", "none"])
+def test_mixed_users_of_few_behaviours_are_the_same_compiled(propensity: str) -> None:
+    """Each page has one of two behaviours, whichever of the twelve clients it is of: devices know their mean alone."""
+    players, looks = population(), np.array([[1.0, 0.5, 0.2, 0.2, 0.2], [1.0, 1.0, 1.0, 0.6, 0.6]])
+    mixed = replace(players.users, examination=looks, mixed=True)
+    np.testing.assert_allclose(mixed.propensities, [[1.0, 0.75, 0.6, 0.4, 0.4]])
+    players = Population(players.data, mixed, N_CLIENTS, 5)
+    method = FedIPS(Linear(N_FEATURES), learning_rate=0.03, propensity=propensity)  # type: ignore[arg-type]
+    slow, left = play(fedips_rounds.visiting_round, method, players)
+    fast, left_too = play(fedips_rounds.run_round, method, players)
+    np.testing.assert_allclose(fast.theta, slow.theta, rtol=1e-9, atol=1e-12)
+    assert left == left_too
 
 
 def test_a_round_ends_with_enough_clicks() -> None:

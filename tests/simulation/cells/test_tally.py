@@ -29,3 +29,12 @@ def test_the_worst_rounds_in_a_row_are_found_wherever_they_are() -> None:
         assert (tally.worst_ndcg is None) == (number + 1 < WORST_ROUNDS)
     assert tally.worst_ndcg is not None
     assert math.isclose(tally.worst_ndcg, (300 * 0.9 + 100) / WORST_ROUNDS)
+
+
+def test_rounds_in_which_nobody_searches_harm_nobody() -> None:
+    """Where clients have asked all their queries, the rounds that follow are no bad ones."""
+    tally = Tally()
+    for _ in range(WORST_ROUNDS):
+        tally.add(Shown(1, ndcg=0.5))
+    tally.add(Shown())
+    assert tally.worst_ndcg == 0.5

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from foltr.federated.registry import METHODS
+from simulation.cells.parts import fold_of, participants
 from simulation.cells.trial import Circumstances, cell_events
 from simulation.engines import CellFailed, Finished, InProcess
 from simulation.environment import build
@@ -81,6 +83,24 @@ def test_centralised_pdgd_is_one_client_with_all_pages() -> None:
     alone, by_hand = (rows_of(InProcess().run(cells_of(p)[:1], work_with(None))) for p in (study, twin))
     assert alone == by_hand
     assert alone[-1].interactions == 4 * 3 * 2
+
+
+@pytest.mark.parametrize(("local", "spread"), [(2, 0.0), ([1, 3], 0.0), (2, 0.5)], ids=["alike", "unlike", "spread"])
+def test_centralised_pdgd_sees_the_pages_of_all_users(local: int | list[int], spread: float) -> None:
+    """Of several kinds of users, each as often as it searches."""
+    federation, method = {"clients": 2, "local": local, "rounds": 2}, {"name": "pdgd"}
+    users = {"clicks": ["pbm", "poison"], "spread": spread}
+    cell = cells_of(preset(federation=federation, method=method, users=users, sweep={}, seeds=1))[0]
+    drawn = participants(cell, fold_of(cell, None)).users
+    assert (drawn.mixed, len(drawn.click)) == (True, 2 if local == 2 else 4)
+    assert np.mean(drawn.click[:, 0] == 1.0) == (0.5 if local == 2 else 0.75)
+
+
+def test_a_share_without_a_relevant_document_counts_for_nothing() -> None:
+    """The mean over clients is that of the others: a client that holds only grade 0 has no nDCG."""
+    data = {"dataset": "sample", "folds": [1], "evaluate_clients_on": {"kind": "grades"}}
+    rows = rows_of(InProcess().run(cells_of(preset(data=data, sweep={}, seeds=1)), work_with(None)))
+    assert [row.offline_ndcg_clients for row in rows] == [1.0] * 3
 
 
 @pytest.mark.parametrize("name", [*METHODS, *LABEL_RANKERS])

@@ -277,15 +277,15 @@ def say_about(page: ResultPage, paths: Paths) -> None:
         say(nothing_indexed(paths))
     elif not page.hits:
         say("nothing found; `foltr-search why PATH` says whether a file is indexed")
+    elif not page.n_matches:
+        say("nothing has these words; found by meaning alone")
     if page.searched:
         say(f"nothing has all the words; showing results for: {page.searched} (--as-typed for: {page.request.text})")
     if page.suggestion:
         say(f"did you mean: {page.suggestion}")
     if page.relaxed and page.hits:
-        found = {0: "no match has", 1: "only 1 match has"}.get(
-            page.n_all_words, f"only {page.n_all_words:,} matches have"
-        )
-        say(f"{found} all the words")
+        n = page.n_all_words
+        say(f"{f'only {n:,} matches have' if n > 1 else 'only 1 match has' if n else 'no match has'} all the words")
     for line in page.unasked:
         say(line)
     if page.by_words:

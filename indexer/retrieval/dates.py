@@ -125,7 +125,7 @@ _TYPED = tuple(re.compile(pattern) for pattern in (
 ))  # fmt: skip
 """days and months typed in digits, days also with the name of the month; a month also without the century: 11/24"""
 
-
+_DAYS_OF_MONTH = [f"{day:02}" for day in range(1, 32)]
 _TIME = re.compile(r"(\d{1,2})(?:[:.h](\d\d)|(?=\s?[ap]m))\s?([ap]m)?")
 _MOMENT = re.compile(r"(\d{4})-(\d\d)-(\d\d)[t ](\d\d):(\d\d)(?::(\d\d))?(?:[.,]\d+)?(?:z|[+-]\d\d:?\d\d)?")
 
@@ -164,7 +164,7 @@ def date_spellings(typed: str) -> tuple[tuple[str, ...], ...]:
     ways: list[tuple[str, ...]]
     if "d" not in parts:
         ways = [(year, month[0]), *((own, year) for own in (*month, *names)), *((year, own) for own in names)]
-        return tuple(dict.fromkeys([*ways, (year + month[0],)]))
+        return tuple(dict.fromkeys([*ways, *((year + month[0] + own,) for own in ("", *_DAYS_OF_MONTH))]))
     day = (f"{int(parts['d']):02}", str(int(parts["d"])))
     ways = [(year, own, day[own != month[0]]) for own in month] + [(year + month[0] + day[0],)]
     ways += [(year, month[0], f"{day[0]}t{hour:02}") for hour in range(24)]

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from indexer.postings import Mask
 from indexer.query.nodes import And, Node, Query, Word
 from indexer.retrieval.adjacency import adjacent, in_groups, phrase_starts
-from indexer.retrieval.dates import MONTH_NAMES, MONTHS, moment_spellings
+from indexer.retrieval.dates import MONTH_NAMES, MONTHS, date_spellings, moment_spellings
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold, is_half, marked_name, raw_tokens, sequence
 from indexer.text.language import FLEETING, LANGUAGES, PREFIXING, stem
@@ -456,28 +456,26 @@ _MONTH_NUMBER, _SHORT_YEAR = map(re.compile, (r"0[1-9]|1[0-2]", r"['\u2019]?(\d\
 
 
 def _month_and_year(first: Node, second: Node, snapshot: Snapshot) -> tuple[Node, Node]:
-    """Two neighbours; if they are a month and a year, the month also by its other names and the year in full: nov 2024,
-    2024 nov, 11 2024, nov 24."""
+    """Two neighbours; if they are a month and a year, the month also by its other names, the year in full, and both as
+    one number: nov 2024, 2024 nov, 11 2024, nov 24, 20241103."""
     if not (isinstance(first, Word) and isinstance(second, Word) and first.is_plain and second.is_plain):
         return first, second
-    if _YEAR.fullmatch(first.text):
-        return first, _named(second, snapshot, MONTHS.get(fold(second.text), 0))
-    if _YEAR.fullmatch(second.text):
-        number = int(first.text) if _MONTH_NUMBER.fullmatch(first.text) else MONTHS.get(fold(first.text), 0)
-        return _named(first, snapshot, number), second
-    short, month = _SHORT_YEAR.fullmatch(second.text), MONTHS.get(fold(first.text), 0)
-    if not (short and month):
+    is_turned = bool(_YEAR.fullmatch(first.text))
+    named, beside = (second, first) if is_turned else (first, second)
+    year, month = beside.text, MONTHS.get(fold(named.text), 0)
+    if _YEAR.fullmatch(year):
+        month = int(first.text) if _MONTH_NUMBER.fullmatch(first.text) else month
+    elif month and (short := _SHORT_YEAR.fullmatch(year)):
+        year = f"20{short[1]}"
+        if is_known(snapshot, year, WRITTEN_IN) or numbers_going_on(snapshot, year):
+            beside = replace(beside, made=(*beside.made, year))
+    if not (month and _YEAR.fullmatch(year)):
         return first, second
-    year = f"20{short[1]}"
-    if is_known(snapshot, year, WRITTEN_IN) or numbers_going_on(snapshot, year):
-        second = replace(second, made=(*second.made, year))
-    return _named(first, snapshot, month), second
-
-
-def _named(word: Word, snapshot: Snapshot, month: int) -> Word:
-    """A word that means `month` (from 1), also by the month's names in the index; as it is for 0."""
-    names = (own for own in MONTH_NAMES.get(month, ()) if own not in word.made and is_known(snapshot, own, WRITTEN_IN))
-    return replace(word, made=(*word.made, *names), month=month) if month else word
+    both = (way[0] for way in date_spellings(f"{month}/{year}") if len(way) == 1)
+    known = [own for own in (*MONTH_NAMES[month], *both) if is_known(snapshot, own, WRITTEN_IN)]
+    named = replace(named, made=(*named.made, *(own for own in known if own not in named.made)), month=month)
+    beside = replace(beside, made=(*beside.made, *(own for own in known if own.isdecimal())))
+    return (beside, named) if is_turned else (named, beside)
 
 
 def _are_one(snapshot: Snapshot, words: list[str]) -> bool:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 import pty
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
+
+from app.commands.search import say_about
+from app.paths import Paths
+from app.search.results import Hit, ResultPage, SearchRequest
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -19,6 +26,15 @@ def test_plain_lines_are_path_title_part_snippet(indexed: Device) -> None:
     assert path == str(indexed.notes / "tax" / "invoice.html")
     assert (title, part) == ("Invoice 17", "")
     assert "Boat rental" in snippet
+
+
+def test_results_of_meaning_alone_are_told_from_matches(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """In a pipe, too, a line says that no document holds the words."""
+    hits = (Hit(1, 1, "/a.txt", "", "A", "text", "", 0.0, 10, "", 1.0, 1),)
+    for n, said in ((3, ""), (0, "foltr-search: nothing has these words; found by meaning alone\n")):
+        page = ResultPage(SearchRequest("wind"), hits, n_matches=n, n_all_words=n, n_documents=10, seconds=0.0)
+        say_about(page, Paths(tmp_path, tmp_path))
+        assert capsys.readouterr().err == said
 
 
 def test_explain_tells_why_on_plain_output(indexed: Device) -> None:

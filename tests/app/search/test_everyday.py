@@ -236,6 +236,16 @@ def test_a_short_year_is_found_in_names_of_one_number_and_as_it_was_typed(tmp_pa
         assert search.search(SearchRequest("roof march 15")).hits[0].path.endswith("roof.md")
 
 
+@pytest.mark.parametrize("query", ["june 2024", "2024 june", "juni 24", "2024-06", "6/2024"])
+def test_a_month_is_found_in_names_that_write_its_days_as_one_number(tmp_path: Path, query: str) -> None:
+    """Photographs of June 2024 have all words of `june 2024`, and stand before texts that hold only the year."""
+    names = ("IMG_20240603_101112.jpg", "PXL_20240630_2.jpg", "IMG_20240703_101112.jpg", "IMG_20230603_101112.jpg")
+    texts = dict.fromkeys(names, "no picture") | {"plan.md": f"A plan for 2024. {SAID}", "old.md": f"In june. {SAID}"}
+    with searching(tmp_path, texts) as search:
+        found = search.search(SearchRequest(query))
+        assert {hit.path.rpartition("/")[2] for hit in found.hits[: found.n_all_words]} == set(names[:2])
+
+
 def test_an_amount_is_found_with_its_comma_beside_the_bare_number(tmp_path: Path) -> None:
     """A table that holds the number as it was typed hides no contract; a year stays a year."""
     texts = {

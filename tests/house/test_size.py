@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (193, 31_203),
     "console": (8, 1_166),
-    "indexer": (106, 21_288),
+    "indexer": (106, 21_286),
     "simulation": (90, 15_660),
     "federation_server": (54, 8_176),
     "foltr": (55, 8_038),

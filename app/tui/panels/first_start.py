@@ -146,19 +146,21 @@ class FirstStart(Panel[tuple[str, ...]]):
 
     @on(Input.Submitted, "#first-other")
     def _add_other(self, event: Input.Submitted) -> None:
-        error = self._take(event.value)
-        self._note(error or "Added.")
-        if not error:
+        if not event.value.strip():
+            self.action_begin()
+        elif error := self._take(event.value):
+            self._note(error)
+        else:
+            self._note("Added.")
             event.input.value = ""
 
     @on(Button.Pressed, "#first-begin")
     def action_begin(self) -> None:
         other = self.query_one("#first-other", Input)
-        error = self._take(other.value) if other.value.strip() else ""
-        if error:
+        if other.value.strip() and (error := self._take(other.value)):
             self._note(error)
         elif not self._folders.chosen:
-            self._note("Choose a folder first, with Space.")
+            self._note("Choose a folder with Space, or type its path.")
         else:
             self.dismiss(self._folders.chosen)
 
@@ -175,8 +177,6 @@ class FirstStart(Panel[tuple[str, ...]]):
         from app.suggested_folders import RootSuggestion
 
         path = Path(as_spelt(os.path.expanduser(text.strip())))
-        if not text.strip():
-            return "Type the path of a folder."
         try:
             if not path.is_dir():
                 return f"There is no such folder: {safe_line(str(path))}"

@@ -48,6 +48,17 @@ async def test_enter_starts_and_space_or_a_click_chooses(stage: Stages, conftest
         await one.until(pilot, lambda: one.indexing.started == [(str(tmp_path / "papers"),)])
 
 
+async def test_enter_in_the_empty_field_starts_too(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """With what is ticked; where nothing is, one line says what is wanted."""
+    one = stage(indexing=_folders(conftest_types, tmp_path / "notes"))
+    async with one.app.run_test(size=(100, 30)) as pilot:
+        await one.until(pilot, lambda: "[x] 1,204 files" in one.text)
+        await pilot.press("space", "tab", "enter")
+        await one.until(pilot, lambda: "Choose a folder with Space, or type its path." in one.text)
+        await pilot.press("shift+tab", "space", "tab", "enter")
+        await one.until(pilot, lambda: one.indexing.started == [(str(tmp_path / "notes"),)])
+
+
 async def test_the_folder_under_the_cursor_is_seen_in_a_small_window(
     stage: Stages, conftest_types: Any, tmp_path: Path
 ) -> None:
@@ -85,7 +96,7 @@ async def test_nothing_is_indexed_without_a_choice(stage: Stages, conftest_types
     async with one.app.run_test(size=(100, 30)) as pilot:
         await one.until(pilot, lambda: "Name a folder" in one.text)
         await pilot.press("ctrl+s")
-        assert "Choose a folder first" in one.text
+        assert "Choose a folder with Space" in one.text
         await pilot.press("escape")
         await one.until(pilot, lambda: not isinstance(one.app.screen, FirstStart))
         assert one.indexing.started == []

@@ -206,9 +206,7 @@ def state_of_member(
     without_server: str = "", *, moved: str = "", meets_first: bool = True, is_read: bool = False
 ) -> Iterator[tuple[Store, Settings]]:
     """The device's state, for what concerns its group; without an answer UNREACHABLE, and a line of what to do.
-
-    If it is only read, the data folder need not be writable.
-    """
+    If it is only read, the data folder need not be writable."""
     from app.data_folder import create_data_folder
     from app.federation.failures import MOVED, Unreachable
     from app.store import Store

@@ -257,7 +257,9 @@ class ResultsList(LineView, can_focus=True):
         return (page.hits[row].doc_id, page.words, page.hits[row].part)
 
     def _forget_lines(self, row: int) -> None:
-        self._lines = {key: line for key, line in self._lines.items() if key[0] != row}
+        for chosen in (False, True):
+            for focused in (False, True):
+                self._lines.pop((row, chosen, focused), None)
 
     def _follow_cursor(self) -> None:
         region = Region(0, self.cursor * self.row_height, max(1, self.size.width), max(1, self.row_height - BLANK))

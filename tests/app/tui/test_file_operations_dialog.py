@@ -39,6 +39,15 @@ async def _ask(one: Any, pilot: Any, letter: str) -> FileOperationsScreen:
     return screen
 
 
+async def _ask_to_copy(one: Any, pilot: Any, folder: Path) -> FileOperationsScreen:
+    """The question, with a folder that it accepts."""
+    question = await _ask(one, pilot, "C")
+    question.query_one(Input).value = str(folder)
+    await pilot.press("enter")
+    await one.until(pilot, lambda: not question.query_one("#filing-yes", Button).disabled)
+    return question
+
+
 async def test_marked_files_are_moved_once_the_folder_is_named_and_agreed_to(
     stage: Stages, conftest_types: Any, tmp_path: Path
 ) -> None:
@@ -174,10 +183,7 @@ async def test_a_folder_that_has_gone_while_it_was_asked_about_is_told(
     one = stage(engine=_real(conftest_types, tmp_path / "files"))
     (tmp_path / "target").mkdir()
     async with one.searched("wind", size=WIDE) as pilot:
-        question = await _ask(one, pilot, "C")
-        question.query_one(Input).value = str(tmp_path / "target")
-        await pilot.press("enter")
-        await one.until(pilot, lambda: not question.query_one("#filing-yes", Button).disabled)
+        question = await _ask_to_copy(one, pilot, tmp_path / "target")
         (tmp_path / "target").rmdir()
         (tmp_path / "target").write_text("a file")
         await pilot.press("left", "enter")
@@ -209,10 +215,7 @@ async def test_a_result_opens_while_files_are_copied(
     monkeypatch.setattr("app.file_operations.copy_to", lambda paths, folder: copied.wait(120) and [])
     (tmp_path / "target").mkdir()
     async with one.searched("wind", size=WIDE) as pilot:
-        question = await _ask(one, pilot, "C")
-        question.query_one(Input).value = str(tmp_path / "target")
-        await pilot.press("enter")
-        await one.until(pilot, lambda: not question.query_one("#filing-yes", Button).disabled)
+        await _ask_to_copy(one, pilot, tmp_path / "target")
         await pilot.press("left", "enter")
         await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
         await pilot.press("enter")
